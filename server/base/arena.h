@@ -1,0 +1,36 @@
+/* Memory of one request or one job: allocated piece by piece, released at once. */
+#pragma once
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "str.h"
+
+struct arena;
+
+/* Never fail: a process out of memory ends with a log line. */
+struct arena *arena_new(void);
+void arena_free(struct arena **a);
+/* Runs the releases of arena_hold, newest first, and gives all memory back but the first block. */
+void arena_reset(struct arena *a);
+
+/* Aligned for any object; contents undefined. */
+void *arena_alloc(struct arena *a, size_t size) __attribute__((returns_nonnull, malloc, alloc_size(2)));
+void *arena_zalloc(struct arena *a, size_t size)
+    __attribute__((returns_nonnull, malloc, alloc_size(2)));
+#define ARENA_NEW(a, type) ((type *)arena_zalloc((a), sizeof(type)))
+#define ARENA_ARRAY(a, type, n) ((type *)arena_zalloc((a), sizeof(type) * (n)))
+
+/* Copies end in a NUL that n does not count. */
+struct str arena_dup(struct arena *a, struct str s);
+char *arena_cstr(struct arena *a, struct str s) __attribute__((returns_nonnull));
+struct str arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct str arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
+
+/* `release(obj)` runs when the arena is reset or freed. Returns obj, now borrowed. */
+void *arena_hold(struct arena *a, void *obj, void (*release)(void *obj));
+
+/* Bytes handed out since the last reset, and the number of allocations (for budgets). */
+size_t arena_used(const struct arena *a);
+size_t arena_count(const struct arena *a);

@@ -1,0 +1,60 @@
+/* Counters, gauges and histograms from one table, rendered as Prometheus text. */
+#pragma once
+
+#include <stdint.h>
+
+struct buf;
+
+/* X(name, kind, help). Names get the prefix "firn_"; counters end in _total, times are seconds. */
+#define METRICS(X)                                                                                 \
+    X(requests_total, OP, "Requests answered, by operation and status class.")                     \
+    X(request_seconds, OP_TIME, "Time from first byte to queued answer, by operation.")            \
+    X(connections, GAUGE, "Client connections open now.")                                          \
+    X(lane_queue, GAUGE, "Calls waiting for the slow lane.")                                       \
+    X(lane_wait_seconds, TIME, "Time a call waited for the slow lane.")                            \
+    X(lane_refused_total, COUNTER, "Calls refused because the slow lane was full.")                \
+    X(lane_bounced_total, COUNTER, "Fast calls moved to the slow lane by a cache miss.")           \
+    X(cache_hits_total, COUNTER, "Metadata found in the cache.")                                   \
+    X(cache_misses_total, COUNTER, "Metadata fetched from the store.")                             \
+    X(cache_evictions_total, COUNTER, "Metadata pushed out of the cache.")                         \
+    X(cache_bytes, GAUGE, "Bytes of metadata in the cache.")                                       \
+    X(sql_statements_total, COUNTER, "Statements sent to the database.")                           \
+    X(sql_seconds, TIME, "Time of a database round trip.")                                         \
+    X(sql_wait_seconds, TIME, "Time a call waited for a pooled connection.")                       \
+    X(sql_reconnects_total, COUNTER, "Database connections opened again after a loss.")            \
+    X(store_seconds, TIME, "Time of a request to the object store.")                               \
+    X(store_requests_total, COUNTER, "Requests to the object store.")                              \
+    X(store_retries_total, COUNTER, "Requests to the object store that were sent again.")          \
+    X(commits_applied_total, COUNTER, "Commits that moved a pointer.")                             \
+    X(commits_noop_total, COUNTER, "Commits that changed nothing.")                                \
+    X(commits_requirement_total, COUNTER, "Commits refused by a requirement.")                     \
+    X(commits_lost_total, COUNTER, "Swaps lost to another writer, then tried again.")              \
+    X(commits_unknown_total, COUNTER, "Commits whose outcome could not be learned.")               \
+    X(json_parses_total, COUNTER, "Texts parsed into a tree.")                                     \
+    X(json_scans_total, COUNTER, "Metadata documents scanned.")                                    \
+    X(json_dumps_total, COUNTER, "Fragments written from a tree.")                                 \
+    X(bytes_copied_total, COUNTER, "Metadata bytes copied by commits.")                            \
+    X(allocations_total, COUNTER, "Allocations outside arenas.")                                   \
+    X(metrics_reports_total, COUNTER, "Scan and commit reports received.")                         \
+    X(arena_peak_bytes, GAUGE, "Largest memory use of one call.")
+
+enum metric {
+#define X(name, kind, help) METRIC_##name,
+    METRICS(X)
+#undef X
+        METRIC_COUNT
+};
+
+/* The names of the operations, once, before any thread counts by operation. */
+void metric_ops(const char *const *names, unsigned n);
+
+void metric_add(enum metric m, uint64_t n);
+/* Gauges: set, or change by a signed amount. */
+void metric_set(enum metric m, int64_t v);
+void metric_change(enum metric m, int64_t by);
+void metric_max(enum metric m, int64_t v);
+/* Times in microseconds. */
+void metric_observe(enum metric m, int64_t us);
+void metric_op(unsigned op, int status, int64_t us);
+/* Text in Prometheus' exposition format. */
+void metric_render(struct buf *out);

@@ -1,0 +1,63 @@
+/* Strings as pointer and length. Never owned: they borrow, or live in an arena. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct arena;
+
+struct str {
+    const char *p; /* may be NULL: an absent string; p != NULL with n == 0 is the empty one */
+    size_t n;
+};
+
+/* A literal as a struct str. */
+#define STR(lit) ((struct str){("" lit), sizeof(lit) - 1})
+/* For printf: "%.*s", STR_ARG(s). */
+#define STR_ARG(s) (int)(s).n, (s).p ? (s).p : ""
+
+static inline struct str str_from(const char *cstr)
+{
+    return (struct str){cstr, cstr ? strlen(cstr) : 0};
+}
+
+static inline struct str str_range(const char *begin, const char *end)
+{
+    return (struct str){begin, (size_t)(end - begin)};
+}
+
+static inline bool str_eq(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+/* ASCII letters compare without case. */
+bool str_eq_nocase(struct str a, struct str b);
+bool str_starts(struct str s, struct str prefix);
+bool str_ends(struct str s, struct str suffix);
+/* Byte order, shorter first; for qsort and sorted tables. */
+int str_cmp(struct str a, struct str b);
+/* Position of c, or s.n. */
+size_t str_find(struct str s, char c);
+/* Cuts the text before the first `sep` off *rest and returns it; *rest becomes what follows the
+ * separator, or absent (p == NULL) when there was none. Loop while rest.p. */
+struct str str_cut(struct str *rest, char sep);
+/* Without leading and trailing spaces and tabs. */
+struct str str_trim(struct str s);
+struct str str_sub(struct str s, size_t from, size_t n);
+
+/* Whole text as a decimal integer (sign allowed, nothing else); false when it is none or overflows. */
+bool str_to_i64(struct str s, int64_t *out);
+/* "true" or "false" in any case. */
+bool str_to_bool(struct str s, bool *out);
+
+enum str_plus { STR_PLUS_LITERAL, STR_PLUS_SPACE };
+/* Percent-decodes once into the arena. False on a bad sequence, on %00 and on invalid UTF-8. */
+bool str_pct_decode(struct arena *a, struct str s, enum str_plus plus, struct str *out);
+/* Percent-encodes all bytes but the unreserved ones of RFC 3986 and those in `keep`. */
+struct str str_pct_encode(struct arena *a, struct str s, const char *keep);
+
+/* Is s well-formed UTF-8 (no surrogates, no overlong forms)? */
+bool str_is_utf8(struct str s);
