@@ -1,5 +1,6 @@
 /* The operation table: what the Iceberg REST specification says about each operation, as rows.
- * The rows are generated from catalog.yaml into ops.gen.c; route.c, param.c and body.c walk them. */
+ * The rows are generated from catalog.yaml into ops.gen.c; route.c, param.c and body.c walk them.
+ */
 #pragma once
 
 #include <jansson.h>
@@ -47,7 +48,7 @@ struct op {
     unsigned id;      /* enum op_id: OP_LOAD_TABLE, … */
     const char *name; /* operationId: "loadTable" */
     enum op_method method;
-    const char *path;     /* as the specification writes it: "/v1/{prefix}/namespaces/{namespace}" */
+    const char *path; /* as the specification writes it: "/v1/{prefix}/namespaces/{namespace}" */
     const char *endpoint; /* "GET /v1/{prefix}/namespaces", as /v1/config lists it */
     const struct param *params;
     unsigned n_params;
@@ -57,8 +58,8 @@ struct op {
     enum op_lookup lookup;
     size_t body_limit; /* bytes; 0: the server's setting */
     int success;       /* status of the success without a body, or 200 */
-    bool mutates;      /* changes something: overload and unknown outcomes are answered differently */
-    bool served;       /* false: absent from `endpoints`, answered 406 */
+    bool mutates; /* changes something: overload and unknown outcomes are answered differently */
+    bool served;  /* false: absent from `endpoints`, answered 406 */
 };
 
 #include "ops.gen.h" /* enum op_id, OP_COUNT, const struct op op_rows[OP_COUNT], op_<name> handlers */
@@ -78,10 +79,11 @@ struct route {
     unsigned n_args;
 };
 
-/* Matches a method and the raw, undecoded path (no query). Every operation but getConfig and getToken
- * exists with and without {prefix}. Empty segments in front of and behind "v1" are dropped.
- * ERR_NO_ROUTE (404), ERR_METHOD (405; *allow lists the methods, "GET, HEAD"), ERR_BAD_REQUEST (bad
- * percent-encoding, NUL, invalid UTF-8). Strings live in the arena or borrow from path. */
+/* Matches a method and the raw, undecoded path (no query). Every operation but getConfig and
+ * getToken exists with and without {prefix}. Empty segments in front of and behind "v1" are
+ * dropped. ERR_NO_ROUTE (404), ERR_METHOD (405; *allow lists the methods, "GET, HEAD"),
+ * ERR_BAD_REQUEST (bad percent-encoding, NUL, invalid UTF-8). Strings live in the arena or borrow
+ * from path. */
 MUST bool op_find(struct arena *a, enum op_method method, struct str path, struct route *out,
     struct str *allow, struct err *err);
 /* "GET" → OP_GET; false for a method that no operation uses. */
@@ -90,7 +92,8 @@ bool op_method_parse(struct str s, enum op_method *out);
 /* Checks the query and header values of a call, in the order of op->params (absent ones have
  * p == NULL); values of PARAM_ENUM and PARAM_BOOL are normalised to lower case in place.
  * ERR_BAD_REQUEST names the parameter, what was expected and what was found. */
-MUST bool op_check_params(struct arena *a, const struct op *op, struct str *values, struct err *err);
+MUST bool op_check_params(
+    struct arena *a, const struct op *op, struct str *values, struct err *err);
 
 /* Checks a parsed body against its description. ERR_BAD_REQUEST with a JSON pointer:
  * "/updates/3/snapshot/manifest-list: required member is missing". Unknown members are ignored;

@@ -1,0 +1,209 @@
+/* Rows of the catalog in PostgreSQL or SQLite. Knows tables, namespaces and locations as rows,
+ * nothing of Iceberg. Every unit of work is one function; none holds a transaction open after it
+ * returns.
+ *
+ * Kinds of error, all functions: ERR_UNAVAILABLE (certainly nothing was done: the database is away,
+ * or no connection was free), ERR_DB_UNIQUE (name or location taken), ERR_DB_REFERENCE (parent
+ * missing or children left), ERR_OUTCOME_UNKNOWN (a change that was sent and could not be settled
+ * before the deadline), ERR_INTERNAL. Absence is no error: out pointers become NULL, flags false.
+ *
+ * Blocking, slow lane only (asserted), except the lookup functions at the end. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+#include "str.h"
+
+struct arena;
+struct sql;
+
+struct sql_conf {
+    const char *database; /* "sqlite:PATH" or "postgresql://…", several hosts allowed */
+    bool prepared;        /* named prepared statements and start-up options; off for old poolers */
+    unsigned pool;        /* connections of the slow lane, opened when needed */
+    int64_t connect_ms;   /* how long one attempt to connect may take */
+};
+
+/* Opens the handle; connects once (SQLite: takes the file's lock). ERR_UNAVAILABLE, ERR_INTERNAL.
+ */
+MUST bool sql_open(const struct sql_conf *conf, struct sql **out, struct err *err);
+void sql_close(struct sql **s);
+/* The database without secrets, for logs: "postgresql://host:5432/firn". */
+struct str sql_name(const struct sql *s);
+/* Applies missing migrations under a lock; safe when several servers start at once. */
+MUST bool sql_migrate(struct sql *s, struct err *err);
+MUST bool sql_schema_version(struct sql *s, int64_t *have, int64_t *want, struct err *err);
+/* One round trip. */
+MUST bool sql_ping(struct sql *s, struct err *err);
+
+/* --- who changes what: written with every change of a pointer or a name -------------------------
+ */
+
+struct sql_change {
+    struct str token;     /* unique: the uuid of the new metadata file, or a drawn one */
+    struct str digest;    /* of the request, hex; may be absent */
+    struct str principal; /* may be absent */
+    struct str request_id;
+    int64_t at_ms;
+    int64_t deadline_us; /* monotonic: until then an unclear outcome is settled by the token */
+};
+
+/* --- warehouses ---------------------------------------------------------------------------------
+ */
+
+struct sql_warehouse {
+    int64_t id;
+    struct str name, uuid, base;
+};
+/* The row by that name, made if it is missing; its base is updated to the given one. */
+MUST bool sql_warehouse_ensure(struct arena *a, struct sql *s, struct str name, struct str base,
+    struct sql_warehouse *out, struct err *err);
+
+/* --- namespaces: path = levels joined by 0x1F ----------------------------------------------------
+ */
+
+struct sql_ns {
+    int64_t id;
+    int64_t version;
+    struct str path;
+    struct str properties; /* JSON object */
+};
+MUST bool sql_ns_get(struct arena *a, struct sql *s, int64_t warehouse, struct str path,
+    struct sql_ns **out, struct err *err);
+/* The namespace and its missing parents, in one transaction. *created is false when it existed. */
+MUST bool sql_ns_create(struct arena *a, struct sql *s, int64_t warehouse, struct str path,
+    struct str properties, const struct sql_change *by, bool *created, struct err *err);
+/* Replaces the properties if the version is still the given one; *swapped tells. */
+MUST bool sql_ns_set_properties(struct sql *s, int64_t warehouse, int64_t id, int64_t version,
+    struct str properties, const struct sql_change *by, bool *swapped, struct err *err);
+struct sql_ns_content {
+    int64_t tables, views, namespaces;
+};
+/* Deletes an empty namespace. Not empty: *dropped false and what is in it (counts). Missing:
+ * *dropped false and all zero. The foreign keys decide against concurrent creates. */
+MUST bool sql_ns_drop(struct sql *s, int64_t warehouse, struct str path,
+    const struct sql_change *by, bool *dropped, struct sql_ns_content *content, struct err *err);
+/* Children of a parent (empty path: the root), in byte order of the name, after `after` (absent:
+ * from the first), at most limit. *found false: the parent does not exist. */
+MUST bool sql_ns_page(struct arena *a, struct sql *s, int64_t warehouse, struct str parent,
+    struct str after, size_t limit, struct str **names, size_t *n, bool *found, struct err *err);
+
+/* --- tables and views: one name space ------------------------------------------------------------
+ */
+
+enum sql_kind { SQL_TABLE = 1, SQL_VIEW = 2 };
+
+struct sql_object {
+    int64_t id;
+    enum sql_kind kind;
+    struct str uuid;
+    struct str location; /* the table's, as the client sees it */
+    struct str metadata_location;
+};
+/* By namespace path and name, of either kind. *ns_found tells whether the namespace exists. */
+MUST bool sql_object_get(struct arena *a, struct sql *s, int64_t warehouse, struct str ns,
+    struct str name, bool *ns_found, struct sql_object **out, struct err *err);
+
+/* Where an object lies, for the rule that no live table's location is or contains another's. `path`
+ * is normalised; `base_path` is the folder above which no row is made. */
+struct sql_place {
+    struct str authority, path, base_path;
+};
+
+struct sql_new_object {
+    int64_t warehouse;
+    struct str ns, name;
+    enum sql_kind kind;
+    struct str uuid, location, metadata_location;
+    struct sql_place place;
+};
+enum sql_insert_result {
+    SQL_INSERTED,
+    SQL_NO_NAMESPACE,
+    SQL_NAME_TAKEN,     /* *taken_by tells by what */
+    SQL_UUID_TAKEN,     /* a live object of this warehouse has this uuid */
+    SQL_LOCATION_TAKEN, /* the location is, contains or lies in another object's */
+};
+MUST bool sql_object_insert(struct sql *s, const struct sql_new_object *o,
+    const struct sql_change *by, enum sql_insert_result *out, enum sql_kind *taken_by,
+    struct err *err);
+
+/* Moves the pointer of one object, or of several in one transaction (all or none; sorted by id
+ * here). A swap whose old metadata location is no longer the row's is lost, and then nothing is
+ * changed. The change row's token settles unclear outcomes until the deadline. */
+struct sql_swap {
+    int64_t warehouse, object;
+    struct str old_metadata_location, metadata_location;
+    struct str location;           /* absent: unchanged */
+    const struct sql_place *place; /* with location */
+    struct sql_change by;
+};
+enum sql_swap_result { SQL_SWAPPED, SQL_SWAP_LOST, SQL_SWAP_LOCATION_TAKEN };
+MUST bool sql_object_swap(struct sql *s, const struct sql_swap *swaps, size_t n,
+    enum sql_swap_result *out, struct err *err);
+
+enum sql_rename_result {
+    SQL_RENAMED,
+    SQL_RENAME_NO_SOURCE,
+    SQL_RENAME_NO_NAMESPACE, /* of the destination */
+    SQL_RENAME_NAME_TAKEN,
+};
+MUST bool sql_object_rename(struct sql *s, int64_t warehouse, enum sql_kind kind, struct str ns,
+    struct str name, struct str to_ns, struct str to_name, const struct sql_change *by,
+    enum sql_rename_result *out, enum sql_kind *taken_by, struct err *err);
+
+enum sql_purge { SQL_KEEP_FILES, SQL_PURGE_FILES };
+/* *dropped false: no object of that kind and name. With SQL_PURGE_FILES the row stays behind,
+ * nameless, as the durable mark of a purge to do. */
+MUST bool sql_object_drop(struct arena *a, struct sql *s, int64_t warehouse, enum sql_kind kind,
+    struct str ns, struct str name, enum sql_purge purge, const struct sql_change *by,
+    bool *dropped, struct sql_object **was, struct err *err);
+
+/* Names of one kind in a namespace, as sql_ns_page. */
+MUST bool sql_object_page(struct arena *a, struct sql *s, int64_t warehouse, struct str ns,
+    enum sql_kind kind, struct str after, size_t limit, struct str **names, size_t *n, bool *found,
+    struct err *err);
+
+/* The newest change of an object that came from a request with this digest: the metadata location
+ * it produced, or absent. Recognises a commit that is sent again. */
+MUST bool sql_change_by_digest(struct arena *a, struct sql *s, int64_t warehouse, int64_t object,
+    struct str digest, struct str *metadata_location, struct err *err);
+
+/* --- lookups of the fast lane
+ * --------------------------------------------------------------------- */
+
+/* What one call needs before its handler runs. Names have two readings (a plus as a space, or
+ * kept); the first that exists wins. */
+struct sql_key {
+    int64_t warehouse;
+    enum { SQL_KEY_NAMESPACE, SQL_KEY_OBJECT } kind;
+    struct str ns[2];
+    struct str name[2]; /* SQL_KEY_OBJECT */
+};
+struct sql_found {
+    bool ns_found;
+    unsigned reading;         /* index of the reading that was found */
+    struct sql_ns ns;         /* SQL_KEY_NAMESPACE and ns_found */
+    struct sql_object object; /* id 0: there is none */
+};
+
+/* The connection of one worker. Never blocks after sql_lookup_open (slow lane) returned. On SQLite
+ * the answer is there when send returns and fd is -1. */
+struct sql_lookup;
+MUST bool sql_lookup_open(struct sql *s, struct sql_lookup **out, struct err *err);
+void sql_lookup_close(struct sql_lookup **l);
+/* Starts one statement for all keys; nothing may be under way. The keys must live until the answer.
+ */
+MUST bool sql_lookup_send(
+    struct sql_lookup *l, const struct sql_key *keys, size_t n, struct err *err);
+/* The socket to wait on for input (and output while sql_lookup_wants_write), or -1. */
+int sql_lookup_fd(const struct sql_lookup *l);
+bool sql_lookup_wants_write(const struct sql_lookup *l);
+enum sql_lookup_state { SQL_LOOKUP_PENDING, SQL_LOOKUP_READY, SQL_LOOKUP_FAILED };
+/* Rows in the order of the keys, in the arena. FAILED: err says why (ERR_UNAVAILABLE when the
+ * connection is lost: reopen it in the slow lane). */
+enum sql_lookup_state sql_lookup_recv(
+    struct arena *a, struct sql_lookup *l, struct sql_found **out, struct err *err);

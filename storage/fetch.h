@@ -1,0 +1,44 @@
+/* One HTTP exchange with deadlines; the only user of libcurl. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "err.h"
+#include "str.h"
+
+struct arena;
+
+struct fetch_header {
+    struct str name, value;
+};
+
+struct fetch_request {
+    const char *method; /* "GET", "PUT", … */
+    struct str url;     /* final bytes: nothing is re-encoded */
+    const struct fetch_header *headers;
+    size_t n_headers;
+    const struct str *pieces; /* the body, joined */
+    size_t n_pieces;
+    size_t max_body;     /* of the answer */
+    int64_t deadline_us; /* clock_mono_us() at which to give up */
+};
+
+struct fetch_response {
+    int status; /* 0 never happens on success */
+    struct fetch_header *headers;
+    size_t n_headers;
+    struct buf body; /* caller: buf_fini */
+};
+
+/* Sends once, no retries, no redirects, TLS verified. False with ERR_UNAVAILABLE (the message says
+ * whether the request may have arrived) or ERR_TOO_LARGE. Any HTTP status is a success here. */
+MUST bool fetch_do(
+    struct arena *a, const struct fetch_request *rq, struct fetch_response *out, struct err *err);
+/* Header value by name without case; absent: p == NULL. */
+struct str fetch_header(const struct fetch_response *r, const char *name);
+/* Once at start and end of the process. */
+void fetch_global_init(void);
+void fetch_global_fini(void);

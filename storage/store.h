@@ -1,0 +1,83 @@
+/* Objects in a store, named by URI: s3://bucket/key, file:/path. Bytes and names, nothing of
+ * Iceberg. Everything here may block: slow lane only (asserted). Safe for use by many threads at
+ * once. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "err.h"
+#include "str.h"
+
+struct arena;
+struct store;
+
+struct store_conf {
+    const char *base;           /* the warehouse: "s3://bucket/prefix" or "file:///srv/wh" */
+    const char *const *allowed; /* further bases that clients may name, NULL-ended; may be NULL */
+    const char *s3_endpoint;    /* "http://127.0.0.1:8333"; NULL: AWS */
+    const char *s3_region;      /* NULL: discovered from the store */
+    const char *s3_access_key_id, *s3_secret_access_key,
+        *s3_session_token; /* NULL: environment, then
+                              the shared files */
+    enum store_style { STORE_STYLE_AUTO, STORE_STYLE_PATH, STORE_STYLE_VIRTUAL } s3_style;
+};
+
+/* Opens what the base and the allowed locations need; touches no network. file: bases are created.
+ * ERR_STORE_BAD_URI, ERR_STORE_DENIED, ERR_INTERNAL, each with words for the operator. */
+MUST bool store_open(const struct store_conf *conf, struct store **out, struct err *err);
+void store_close(struct store **s);
+
+/* Where a location lies, in the form that decides containment and overlap: scheme and host or
+ * bucket
+ * ("s3://bucket", "file:"), and the path behind it, beginning with '/', without trailing slash,
+ * empty segments, "." or "..". Both spellings file:/x and file:///x have the authority "file:". */
+struct location {
+    struct str authority;
+    struct str path;
+};
+/* ERR_STORE_BAD_URI for anything this server cannot hold: unknown scheme, user info, query,
+ * fragment, dot segments, control characters, above 1,024 bytes. */
+MUST bool location_parse(struct arena *a, struct str uri, struct location *out, struct err *err);
+/* Is inner equal to outer or beneath it, on whole segments? */
+bool location_within(const struct location *inner, const struct location *outer);
+
+/* May clients' locations and metadata files be at uri: beneath the base or an allowed location?
+ * ERR_STORE_BAD_URI when it is no location, ERR_STORE_DENIED when it lies elsewhere. */
+MUST bool store_check(struct arena *a, const struct store *s, struct str uri, struct err *err);
+/* The base as configured, without trailing slash: spelled as the operator spelled it. */
+struct str store_base(const struct store *s);
+/* Does this store keep its objects as files of this machine? (A load then checks the file.) */
+bool store_is_file(struct str uri);
+
+/* All of these: ERR_STORE_NOT_FOUND, ERR_STORE_EXISTS, ERR_STORE_DENIED, ERR_STORE_BAD_URI,
+ * ERR_TOO_LARGE; ERR_UNAVAILABLE: trying later may help, and nothing was done;
+ * ERR_INTERNAL: trying again will not help (bucket missing, disk full: says so), nothing was done.
+ */
+
+/* Whole object, at most max bytes, into *out (initialised by the callee; caller calls buf_fini). */
+MUST bool store_get(struct store *s, struct str uri, size_t max, struct buf *out, struct err *err);
+/* Writes the pieces, joined, under a name that must not exist; durable when it returns true. A
+ * failure leaves nothing, or an object nobody will name. Also makes missing folders (file:). */
+MUST bool store_put_new(struct store *s, struct str uri, const struct str *pieces, size_t n,
+    const char *content_type, struct err *err);
+/* Deleting what is not there succeeds. */
+MUST bool store_delete(struct store *s, struct str uri, struct err *err);
+MUST bool store_exists(struct store *s, struct str uri, bool *out, struct err *err);
+/* Folders a client expects below a new table (file: only; elsewhere nothing). */
+MUST bool store_make_dir(struct store *s, struct str uri, struct err *err);
+/* Never blocks long and is allowed in the fast lane: is the file there? file: only. */
+bool store_file_present(struct store *s, struct str uri);
+
+struct store_entry {
+    struct str uri;
+    int64_t size;
+    int64_t modified_ms;
+};
+/* Objects beneath the folder uri, up to `limit`, in no promised order. */
+MUST bool store_list(struct arena *a, struct store *s, struct str uri, size_t limit,
+    struct store_entry **out, size_t *n_out, struct err *err);
+/* Can the base be written, read back and deleted? For firn check. */
+MUST bool store_probe(struct store *s, struct err *err);
