@@ -1,0 +1,18 @@
+/* The table of requirements a commit may assert about the state it was computed from
+ * (protocol 3.2). */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "err.h"
+
+struct metadata;
+
+/* Checks them in request order against base. ERR_COMMIT_FAILED with the message of the first that
+ * fails; ERR_VALIDATION for one that does not belong to tables. */
+MUST bool requirements_check(
+    const struct metadata *base, const json_t *requirements, struct err *err);
+/* Does the request create a table? *create: assert-create is among them. ERR_INVALID_ARGUMENT when
+ * other requirements stand beside it. */
+MUST bool requirements_create(const json_t *requirements, bool *create, struct err *err);

@@ -1,0 +1,43 @@
+/* The life of a table: create, load, commit, drop, rename, register, list (protocol 3, 4). */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "catalog.h"
+#include "ident.h"
+#include "metadata.h"
+
+/* Kinds of error beside the obvious: ERR_BUSY (certainly not applied, try again),
+ * ERR_COMMIT_UNKNOWN (may have been applied), ERR_UNAVAILABLE (a read that cannot be answered now),
+ * ERR_NOT_FOUND (the metadata file is gone), ERR_WOULD_BLOCK (fast lane, metadata not in the
+ * cache). */
+
+struct loaded {
+    const struct metadata *metadata; /* held by the arena */
+    bool staged;                     /* not in the catalog yet: no metadata-location */
+};
+
+/* loadTable, from the row that was looked up. */
+MUST bool table_load(struct arena *a, struct catalog *c, const struct ident *id,
+    const struct sql_object *row, struct loaded *out, struct err *err);
+/* May a conditional load be answered from the row alone? ERR_NOT_FOUND when the file is gone and
+ * the store is one whose files must be looked at. */
+MUST bool table_check_file(
+    struct arena *a, struct catalog *c, const struct sql_object *row, struct err *err);
+/* createTable, staged or not, from its body. */
+MUST bool table_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
+    const json_t *body, struct loaded *out, struct err *err);
+/* updateTable: requirements and updates of the body, on an existing table or, with assert-create, a
+ * new one. `digest` identifies the request (operation, object, principal, body). */
+MUST bool table_commit(struct arena *a, struct catalog *c, const struct caller *by,
+    const struct ident *id, const json_t *body, struct str digest, struct loaded *out,
+    struct err *err);
+MUST bool table_register(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
+    const json_t *body, struct loaded *out, struct err *err);
+MUST bool table_drop(struct arena *a, struct catalog *c, const struct caller *by,
+    const struct ident *id, enum sql_purge purge, struct err *err);
+MUST bool table_rename(struct arena *a, struct catalog *c, const struct caller *by,
+    const json_t *body, struct err *err);
+MUST bool table_list(struct arena *a, struct catalog *c, struct str ns, const struct page *page,
+    struct str **names, size_t *n, struct str *next, struct err *err);
