@@ -19,16 +19,23 @@ void *arena_alloc(struct arena *a, size_t size) __attribute__((returns_nonnull, 
 void *arena_zalloc(struct arena *a, size_t size)
     __attribute__((returns_nonnull, malloc, alloc_size(2)));
 #define ARENA_NEW(a, type) ((type *)arena_zalloc((a), sizeof(type)))
-#define ARENA_ARRAY(a, type, n) ((type *)arena_zalloc((a), sizeof(type) * (n)))
+#define ARENA_ARRAY(a, type, n) ((type *)arena_zalloc((a), arena_times(sizeof(type), (n))))
+/* size * n, or a size that no arena grants. */
+static inline size_t arena_times(size_t size, size_t n)
+{
+    size_t all = 0;
+    return __builtin_mul_overflow(size, n, &all) ? (size_t)-1 : all;
+}
 
-/* Copies end in a NUL that n does not count. */
+/* Copies end in a NUL that n does not count. The copy of an absent string is absent. */
 struct str arena_dup(struct arena *a, struct str s);
 char *arena_cstr(struct arena *a, struct str s) __attribute__((returns_nonnull));
 struct str arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct str arena_vprintf(struct arena *a, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 
-/* `release(obj)` runs when the arena is reset or freed. Returns obj, now borrowed. */
+/* `release(obj)` runs when the arena is reset or freed. Returns obj, now borrowed.
+ * NULL is returned as it is, and never released. */
 void *arena_hold(struct arena *a, void *obj, void (*release)(void *obj));
 
 /* Bytes handed out since the last reset, and the number of allocations (for budgets). */

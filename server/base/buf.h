@@ -27,7 +27,8 @@ static inline struct str buf_view(const struct buf *b)
 {
     return (struct str){b->p ? b->p : "", b->n};
 }
-/* The bytes, owned by the arena from now on; b is empty again. */
+/* The bytes and a NUL, owned by the arena from now on; b is empty again. Absent if `over` is set,
+ * which stays so. */
 struct str buf_take(struct buf *b, struct arena *a);
 
 /* JSON text. Strings must be UTF-8. */

@@ -61,3 +61,7 @@ struct str str_pct_encode(struct arena *a, struct str s, const char *keep);
 
 /* Is s well-formed UTF-8 (no surrogates, no overlong forms)? */
 bool str_is_utf8(struct str s);
+/* Bytes of the well-formed UTF-8 character that s begins with, or 0. */
+size_t str_utf8_char(struct str s);
+/* The longest beginning of at most max bytes that splits no character. */
+struct str str_utf8_cut(struct str s, size_t max);
