@@ -36,7 +36,6 @@ struct draft {
     bool snapshots_removed;
     bool location_changed;
     const char
-        *unpinned_members; /* unused; members nobody knows are copied from the base as they are */
 };
 
 /* A working copy of base, or an empty table (format version given, everything else zero). */
