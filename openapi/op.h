@@ -36,7 +36,7 @@ struct param {
     enum param_in in;
     enum param_kind kind;
     bool required;
-    int64_t min, max;
+    int64_t min, max; /* PARAM_INT: of the value; others: of its length in bytes, max 0: any */
     const char *const *values; /* NULL-ended, for PARAM_ENUM */
 };
 
@@ -49,8 +49,8 @@ struct op {
     const char *name; /* operationId: "loadTable" */
     enum op_method method;
     const char *path; /* as the specification writes it: "/v1/{prefix}/namespaces/{namespace}" */
-    const char *endpoint; /* "GET /v1/{prefix}/namespaces", as /v1/config lists it */
-    const struct param *params;
+    const char *endpoint; /* "GET /v1/{prefix}/namespaces", as /v1/config lists it; NULL: never */
+    const struct param *params; /* those of the path first, in its order, without {prefix} */
     unsigned n_params;
     const struct body *body; /* NULL: no body, or one that is not looked at */
     bool body_required;
@@ -86,16 +86,19 @@ struct route {
  * from path. */
 MUST bool op_find(struct arena *a, enum op_method method, struct str path, struct route *out,
     struct str *allow, struct err *err);
-/* "GET" → OP_GET; false for a method that no operation uses. */
+/* "GET" → OP_GET. False for a method that no operation uses: *out is OP_METHOD_COUNT then, with
+ * which op_find answers ERR_METHOD or ERR_NO_ROUTE, as the path deserves. */
 bool op_method_parse(struct str s, enum op_method *out);
 
-/* Checks the query and header values of a call, in the order of op->params (absent ones have
- * p == NULL); values of PARAM_ENUM and PARAM_BOOL are normalised to lower case in place.
+/* Checks the decoded query and header values of a call, in the order of op->params (absent ones have
+ * p == NULL; places of path parameters are not looked at); values of PARAM_ENUM and PARAM_BOOL are
+ * normalised to lower case in place.
  * ERR_BAD_REQUEST names the parameter, what was expected and what was found. */
 MUST bool op_check_params(
     struct arena *a, const struct op *op, struct str *values, struct err *err);
 
-/* Checks a parsed body against its description. ERR_BAD_REQUEST with a JSON pointer:
+/* Checks a parsed body (NULL: there was none) against its description. ERR_BAD_REQUEST with a JSON
+ * pointer:
  * "/updates/3/snapshot/manifest-list: required member is missing". Unknown members are ignored;
  * null counts as absent for optional members; unknown actions and requirement types are refused. */
 MUST bool op_check_body(const struct body *body, const json_t *json, struct err *err);
