@@ -1,0 +1,123 @@
+/* One request on its way through the stages: what was asked, what was found, the answer. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "catalog.h"
+#include "err.h"
+#include "exec.h"
+#include "ident.h"
+#include "op.h"
+#include "reply.h"
+#include "str.h"
+
+struct config;
+struct worker;
+
+/* What all calls share: made in main, alive until the last call is gone. */
+struct server {
+    const struct config *conf;
+    struct catalog *catalog;
+    struct exec *exec;
+    struct progress *progress; /* starting, serving, draining: see admin.h */
+};
+
+/* X(name, as on the wire, what to do when it is repeated). The request headers that are kept; all
+ * others are read over. HEADER_ONCE: repeating it is a 400. HEADER_LIST: joined with ", ". */
+enum header_repeat { HEADER_ONCE, HEADER_LIST, HEADER_FIRST };
+#define CALL_HEADERS(X)                                                                            \
+    X(HOST, "Host", HEADER_ONCE)                                                                   \
+    X(CONTENT_LENGTH, "Content-Length", HEADER_ONCE)                                               \
+    X(TRANSFER_ENCODING, "Transfer-Encoding", HEADER_ONCE)                                         \
+    X(CONTENT_TYPE, "Content-Type", HEADER_ONCE)                                                   \
+    X(CONTENT_ENCODING, "Content-Encoding", HEADER_LIST)                                           \
+    X(AUTHORIZATION, "Authorization", HEADER_ONCE)                                                 \
+    X(ORIGIN, "Origin", HEADER_ONCE)                                                               \
+    X(IF_NONE_MATCH, "If-None-Match", HEADER_ONCE)                                                 \
+    X(IDEMPOTENCY_KEY, "Idempotency-Key", HEADER_ONCE)                                             \
+    X(ACCESS_DELEGATION, "X-Iceberg-Access-Delegation", HEADER_LIST)                               \
+    X(ACCEPT_ENCODING, "Accept-Encoding", HEADER_LIST)                                             \
+    X(USER_AGENT, "User-Agent", HEADER_FIRST)                                                      \
+    X(REQUEST_ID, "X-Request-ID", HEADER_FIRST)                                                    \
+    X(TRACEPARENT, "traceparent", HEADER_FIRST)
+
+enum header {
+#define X(name, wire, repeat) HEADER_##name,
+    CALL_HEADERS(X)
+#undef X
+        HEADER_COUNT
+};
+
+struct call {
+    struct exec_task task; /* its place in the executor's queue; key: the table's row id or 0 */
+    struct arena *arena;
+    struct err err;
+    const struct server *server;
+    struct worker *worker; /* that owns it; NULL for calls of the admin address */
+
+    /* Asked. Filled before any handler runs; strings live in the arena. */
+    struct str id;                    /* of the request: X-Request-ID, trace id, or drawn */
+    struct str method;                /* as sent */
+    struct str uri;                   /* raw, with query */
+    struct str path;                  /* raw, without query and without scheme and host */
+    struct str query;                 /* raw; absent when there is no '?' */
+    struct str headers[HEADER_COUNT]; /* absent ones have p == NULL */
+    const struct op *op;              /* NULL: no operation matched */
+    struct route route;
+    struct str params[OP_PARAMS_MAX]; /* in the order of op->params, decoded and checked */
+    struct str allow;                 /* with ERR_METHOD: what is allowed here */
+    struct str principal;             /* absent: anonymous */
+    int64_t deadline_us; /* clock_mono_us() until which an unclear outcome is settled */
+    struct buf body_buf; /* while it comes in */
+    struct str body;     /* whole */
+    json_t *json;        /* body parsed and checked; NULL when op->body is NULL or no
+                            body came; held by the arena */
+
+    /* Found. */
+    bool looked_up;         /* found is filled (operations with a lookup) */
+    struct sql_found found; /* the row, or that there is none */
+
+    struct reply reply;
+
+    /* For the runtime only (http.c, worker.c, stage.c). */
+    void *connection;
+    struct call *next; /* in one of the worker's lists */
+    int64_t begun_us, submitted_us, started_us, answered_us;
+    size_t body_limit, body_seen;
+    enum { CALL_HEAD, CALL_BODY, CALL_WAITS, CALL_ANSWERED } state;
+    enum { CALL_KEEP, CALL_CLOSE } connection_after;
+    enum lane ran_in;
+    unsigned bounces;
+};
+
+/* A call with its own warm arena; free also resets. */
+struct call *call_new(const struct server *server);
+void call_free(struct call **c);
+/* Everything of the last request goes (arena reset, body buffer freed, members zeroed), the arena
+ * and `server`, `worker` stay: ready for the next. */
+void call_reset(struct call *c);
+
+/* A path argument by name ("namespace", "table", "view", "plan-id", …) in the reading that was
+ * found (`+` as a space unless only the other one exists); absent when the path has none. */
+struct str call_arg(const struct call *c, const char *name);
+/* A query or header parameter of the operation by its name on the wire ("pageToken"); absent when
+ * it was not sent. Asserts that the operation's row has it. */
+struct str call_param(const struct call *c, const char *name);
+struct str call_header(const struct call *c, enum header h);
+
+/* The namespace, and namespace and table or view, that the path names. */
+struct str call_ns(const struct call *c);
+struct ident call_ident(const struct call *c);
+/* Who asks, for catalog functions that change something. */
+struct caller call_caller(const struct call *c);
+/* pageToken and pageSize. */
+struct page call_page(const struct call *c);
+/* 404s in the words clients' tests compare: "Namespace does not exist: a.b",
+ * "Table does not exist: a.b.t", "View does not exist: …". An object of the other kind is none.
+ * The object's row is then c->found.object, the namespace's c->found.ns. */
+MUST bool call_need_namespace(struct call *c);
+MUST bool call_need_object(struct call *c, enum sql_kind kind);

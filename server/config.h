@@ -1,0 +1,107 @@
+/* The settings: one table, from which come the struct, the parser, --help and the redacted print.
+ * Sources, later ones win: defaults, file (FIRN_CONFIG or --config), environment, flags. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "base.h"
+#include "buf.h"
+#include "err.h"
+
+/* TEXT: const char *, never NULL ("" when unset). LIST: texts separated by commas or spaces,
+ * NULL-ended array. INT: within min..max. BYTES: as INT, with an optional suffix k, m or g (1024).
+ * SECONDS: as INT, decimals allowed, stored in microseconds (min and max in seconds). BOOL: true,
+ * false, on, off, yes, no, 1, 0 in any case. SECRET: TEXT that is never printed; FIRN_X_FILE names
+ * a file with its value.
+ *
+ * The environment name is the key of the row; the flag of FIRN_S3_REGION is --s3-region (value
+ * after a space or '='), its line in the file "s3_region = value" ('-' and '_' alike, '#' begins a
+ * comment). X(field, type, environment, default, min, max, help) */
+#define CONFIG_SETTINGS(X)                                                                         \
+    X(listen, TEXT, "FIRN_LISTEN", "127.0.0.1:8181", 0, 0,                                         \
+        "Address and port of the catalog; port 0 takes a free one")                                \
+    X(admin_listen, TEXT, "FIRN_ADMIN_LISTEN", "127.0.0.1:9181", 0, 0,                             \
+        "Address and port of liveness, readiness and metrics")                                     \
+    X(port_file, TEXT, "FIRN_PORT_FILE", "", 0, 0,                                                 \
+        "File to write both addresses into once the server is ready")                              \
+    X(auth, TEXT, "FIRN_AUTH", "", 0, 0,                                                           \
+        "\"none\" serves everybody, also on addresses other than loopback")                        \
+    X(database, TEXT, "FIRN_DATABASE", "", 0, 0,                                                   \
+        "sqlite:PATH or postgresql://USER@HOST/NAME; default: SQLite in $XDG_DATA_HOME/firn")      \
+    X(pg_prepared, BOOL, "FIRN_PG_PREPARED", "true", 0, 0,                                         \
+        "Named prepared statements; false behind poolers older than PgBouncer 1.21")               \
+    X(pg_pool, INT, "FIRN_PG_POOL", "8", 1, 512, "Database connections of the slow lane")          \
+    X(pg_connect_timeout, SECONDS, "FIRN_PG_CONNECT_TIMEOUT", "3", 1, 60,                          \
+        "How long one attempt to connect to PostgreSQL may take")                                  \
+    X(warehouse, TEXT, "FIRN_WAREHOUSE", "", 0, 0,                                                 \
+        "Base of the default warehouse: file:///PATH or s3://BUCKET/PREFIX")                       \
+    X(warehouse_name, TEXT, "FIRN_WAREHOUSE_NAME", "main", 0, 0, "Name of the default warehouse")  \
+    X(allowed_locations, LIST, "FIRN_ALLOWED_LOCATIONS", "", 0, 0,                                 \
+        "Further bases that clients may name when they create or register tables")                 \
+    X(s3_endpoint, TEXT, "FIRN_S3_ENDPOINT", "", 0, 0, "URL of an S3 store other than AWS")        \
+    X(s3_region, TEXT, "FIRN_S3_REGION", "", 0, 0, "Region; asked from the store when unset")      \
+    X(s3_access_key_id, TEXT, "FIRN_S3_ACCESS_KEY_ID", "", 0, 0,                                   \
+        "Access key; default: the environment, then the shared credentials file")                  \
+    X(s3_secret_access_key, SECRET, "FIRN_S3_SECRET_ACCESS_KEY", "", 0, 0, "Secret key")           \
+    X(s3_session_token, SECRET, "FIRN_S3_SESSION_TOKEN", "", 0, 0, "Session token")                \
+    X(s3_path_style, TEXT, "FIRN_S3_PATH_STYLE", "auto", 0, 0,                                     \
+        "true: bucket in the path; false: in the host name; auto: by the endpoint")                \
+    X(workers, INT, "FIRN_WORKERS", "0", 0, 256, "Event loops; 0: one per core")                   \
+    X(slow_threads, INT, "FIRN_SLOW_THREADS", "0", 0, 1024,                                        \
+        "Threads of the slow lane; 0: eight per core, at least 16")                                \
+    X(slow_queue, INT, "FIRN_SLOW_QUEUE", "256", 1, 65536, "Calls that may wait for such a thread") \
+    X(connection_limit, INT, "FIRN_CONNECTION_LIMIT", "1000", 1, 1000000,                          \
+        "Client connections open at once")                                                         \
+    X(body_limit, BYTES, "FIRN_BODY_LIMIT", "32m", 1024, 1073741824, "Largest request body")       \
+    X(idle_timeout, SECONDS, "FIRN_IDLE_TIMEOUT", "75", 1, 3600,                                   \
+        "Idle connections are closed after this time")                                             \
+    X(head_timeout, SECONDS, "FIRN_HEAD_TIMEOUT", "15", 1, 600,                                    \
+        "Request line and headers must be in within this time")                                    \
+    X(body_timeout, SECONDS, "FIRN_BODY_TIMEOUT", "60", 1, 3600,                                   \
+        "The body must be in within this time")                                                    \
+    X(request_timeout, SECONDS, "FIRN_REQUEST_TIMEOUT", "30", 1, 600,                              \
+        "An unclear outcome of a change is settled for at most this time")                         \
+    X(cache, BYTES, "FIRN_CACHE", "32m", 0, 1099511627776, "Metadata kept in memory")              \
+    X(metadata_limit, BYTES, "FIRN_METADATA_LIMIT", "256m", 1048576, 4294967296,                   \
+        "Largest metadata file, unpacked")                                                         \
+    X(start_timeout, SECONDS, "FIRN_START_TIMEOUT", "30", 0, 3600,                                 \
+        "How long a start waits for the database")                                                 \
+    X(drain_wait, SECONDS, "FIRN_DRAIN_WAIT", "0", 0, 3600,                                        \
+        "Time between not being ready and refusing connections at a stop")                         \
+    X(drain_timeout, SECONDS, "FIRN_DRAIN_TIMEOUT", "30", 0, 3600,                                 \
+        "Time that running calls are given at a stop")                                             \
+    X(log_level, TEXT, "FIRN_LOG_LEVEL", "info", 0, 0, "error, warn, info or debug")               \
+    X(log_format, TEXT, "FIRN_LOG_FORMAT", "text", 0, 0, "text (key=value) or json")
+
+#define CONFIG_C_TEXT    const char *
+#define CONFIG_C_SECRET  const char *
+#define CONFIG_C_LIST    const char *const *
+#define CONFIG_C_INT     int64_t
+#define CONFIG_C_BYTES   int64_t
+#define CONFIG_C_SECONDS int64_t
+#define CONFIG_C_BOOL    bool
+
+struct config {
+#define X(field, type, env, value, min, max, help) CONFIG_C_##type field;
+    CONFIG_SETTINGS(X)
+#undef X
+};
+
+/* From file, environment and flags (argv after the command word). Unset database and warehouse get
+ * their defaults below $XDG_DATA_HOME/firn (~/.local/share/firn), whose folder is made by whoever
+ * opens them. Checks every value, the words of log_level, log_format, auth, s3_path_style, and that
+ * listen and admin_listen are loopback addresses unless auth is "none". ERR_BAD_REQUEST says which
+ * setting from which source, what was expected and found, and for an unknown name which one may
+ * have been meant. Unknown FIRN_ variables are unknown names. Strings live in the arena. */
+MUST bool config_load(struct arena *a, int argc, char *const *argv, char *const *environ_,
+    struct config *out, struct err *err);
+/* "host:port", "[::1]:port", ":port" taken apart. ERR_BAD_REQUEST. */
+MUST bool config_address(
+    struct arena *a, const char *address, const char **host, uint16_t *port, struct err *err);
+/* The table of settings for --help: flag, environment name, default, help. */
+void config_help(struct buf *out);
+/* All settings as "key=value" lines for the log at debug level; secrets are shown as "***". */
+void config_print(const struct config *c, struct buf *out);

@@ -1,0 +1,47 @@
+/* The slow lane: threads that may block, behind a bounded queue. Tasks with the same key run one
+ * after the other in the order of their coming; the waiting ones occupy no thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base.h"
+#include "err.h"
+
+struct exec;
+
+/* Embedded in what is to be done; not touched by the submitter until run was called. */
+struct exec_task {
+    void (*run)(struct exec_task *t); /* in a thread of the lane; may free the task */
+    int64_t key;                      /* 0: none */
+    STAILQ_ENTRY(exec_task) link;
+};
+
+struct exec_conf {
+    unsigned threads; /* at least 1 */
+    unsigned queue;   /* tasks that may wait for a thread */
+    unsigned per_key; /* tasks that may wait behind a running one of their key */
+};
+
+enum exec_result {
+    EXEC_TAKEN,
+    EXEC_FULL, /* the queue is: nothing happened to the task */
+    EXEC_KEY_FULL,
+    EXEC_STOPPED, /* draining: nothing happened to the task */
+};
+
+MUST bool exec_start(const struct exec_conf *conf, struct exec **out, struct err *err);
+enum exec_result exec_submit(struct exec *e, struct exec_task *t);
+/* For the server's own upkeep: not subject to the bound of the queue. */
+enum exec_result exec_submit_upkeep(struct exec *e, struct exec_task *t);
+/* Waits until nothing waits or runs, or the deadline (clock_mono_us()) passed: false. Goes on
+ * taking tasks meanwhile. */
+bool exec_wait_idle(struct exec *e, int64_t deadline_us);
+/* No task is taken any more; those that wait without having begun are handed to `refuse`. */
+void exec_stop(struct exec *e, void (*refuse)(struct exec_task *t));
+/* Waits for the threads until the deadline and frees all; false: some still run, nothing is freed.
+ */
+bool exec_join(struct exec **e, int64_t deadline_us);
+/* Waiting tasks, with and without key. */
+unsigned exec_waiting(struct exec *e);

@@ -1,0 +1,58 @@
+/* HTTP: the only user of libmicrohttpd. Turns bytes into calls and replies into bytes; knows
+ * neither routes nor lanes. One struct http is driven by one thread: wait for http_fd to be
+ * readable or for http_timeout_ms, then http_run. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base.h"
+#include "err.h"
+#include "str.h"
+
+struct arena;
+struct call;
+struct config;
+struct http;
+
+enum http_next {
+    HTTP_REPLY, /* c->reply is there */
+    HTTP_WAIT,  /* it will be, and then http_resume is called */
+};
+
+/* Whom the daemon serves. All run in the thread that drives it, inside http_run or http_stop. */
+struct http_service {
+    void *owner;
+    struct call *(*take)(void *owner);         /* an empty call for a new request */
+    void (*give)(void *owner, struct call *c); /* its answer is sent, or its client gone */
+    /* The head is in, id, method, uri, path, query and headers are set and passed the checks of the
+     * protocol. True: go on, with c->body_limit. False: c->err is answered once the body is read
+     * away. */
+    bool (*head)(void *owner, struct call *c);
+    /* The body is in c->body. */
+    enum http_next (*start)(void *owner, struct call *c);
+};
+
+/* Binds an address ("127.0.0.1:8181", "[::1]:0"), without listening yet and without sharing the
+ * port: a second server fails with words for the operator (ERR_INTERNAL, ERR_BAD_REQUEST). *bound
+ * is the address with the real port. */
+MUST bool http_bind(
+    struct arena *a, const char *address, int *fd_out, const char **bound, struct err *err);
+/* Connections are accepted from now on, by the daemons started on it. */
+MUST bool http_listen(int fd, struct err *err);
+
+/* A daemon on a duplicate of the listening socket. `connections`: its share of the limit. */
+MUST bool http_start(int listen_fd, const struct config *conf, unsigned connections,
+    const struct http_service *service, struct http **out, struct err *err);
+int http_fd(const struct http *h);
+/* -1: no deadline. */
+int http_timeout_ms(struct http *h);
+void http_run(struct http *h);
+/* The reply of a call for which start said HTTP_WAIT is there: it is sent in the next http_run. */
+void http_resume(struct call *c);
+/* No new connections; answers say Connection: close from now on. */
+void http_quiesce(struct http *h);
+/* Calls that were begun and not given back. */
+unsigned http_calls(const struct http *h);
+/* Closes the connections. No call may wait. */
+void http_stop(struct http **h);

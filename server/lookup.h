@@ -1,0 +1,33 @@
+/* The rows that the calls of one turn of the loop need, asked for in one statement. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base.h"
+#include "call.h"
+#include "err.h"
+
+struct lookup;
+
+/* One per worker. `done` gets every added call, in the worker's thread: with c->looked_up set, or
+ * without when the database could not be asked (the slow lane then tries: lookup_now). */
+struct lookup *lookup_new(
+    const struct server *server, void *owner, void (*done)(void *owner, struct call *c));
+/* Nothing may be under way. */
+void lookup_free(struct lookup **l);
+/* Opens the connection; blocks. Later losses are mended in the slow lane by itself. */
+MUST bool lookup_open(struct lookup *l, struct err *err);
+
+void lookup_add(struct lookup *l, struct call *c);
+/* Sends what was added if nothing is under way; takes in answers. Once per turn. */
+void lookup_turn(struct lookup *l);
+/* To wait on: socket (or -1) and whether for output too. */
+int lookup_fd(const struct lookup *l);
+bool lookup_wants_write(const struct lookup *l);
+/* Milliseconds until lookup_turn has something to do of its own accord; -1: nothing. */
+int lookup_timeout_ms(const struct lookup *l);
+unsigned lookup_waiting(const struct lookup *l);
+
+/* The same for one call, blocking: slow lane. ERR_UNAVAILABLE, ERR_INTERNAL. */
+MUST bool lookup_now(struct call *c);

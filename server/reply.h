@@ -1,0 +1,55 @@
+/* The only place that makes the bytes of an answer: status, headers, body as pieces.
+ *
+ * Every function here fills c->reply and may be called once per call (an error replaces what was
+ * there). All add X-Request-ID, X-Content-Type-Options: nosniff, Cache-Control: no-store, and
+ * Content-Type: application/json where there is a body. Values live in the arena. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base.h"
+#include "buf.h"
+#include "err.h"
+#include "metadata.h"
+#include "str.h"
+
+struct call;
+struct loaded;
+
+enum { REPLY_HEADERS_MAX = 12 };
+
+struct reply {
+    int status;         /* 0: none yet */
+    struct str *pieces; /* the body, joined; alive until the arena is reset */
+    size_t n_pieces;
+    size_t bytes; /* of all pieces */
+    struct {
+        const char *name, *value;
+    } headers[REPLY_HEADERS_MAX];
+    unsigned n_headers;
+};
+
+/* 200 with the text of the buffer, which is empty afterwards. False with ERR_INTERNAL when the
+ * buffer had run over its maximum. Compressed from 4 KB on for clients that accept gzip. */
+MUST bool reply_json(struct call *c, struct buf *body);
+/* 200 with a text that lives as long as the arena or longer. */
+bool reply_text(struct call *c, const char *content_type, struct str text);
+/* {"metadata-location":…,"metadata":<document>,"config":{}} around the stored bytes, ETag,
+ * Cache-Control: private, no-cache, Vary: Accept-Encoding, X-Iceberg-Access-Delegation. Staged: no
+ * metadata-location, no ETag. gzip, when accepted, joins the kept segment with head and tail. */
+bool reply_table(struct call *c, const struct loaded *t, enum variant v);
+/* CommitTableResponse: the same without config. */
+bool reply_commit(struct call *c, const struct loaded *t);
+/* 304 with the tag. */
+bool reply_not_modified(struct call *c, struct str etag);
+/* Does the request's If-None-Match name the tag? Lists, "*", W/ and quotes are understood. */
+bool reply_etag_matches(const struct call *c, struct str etag);
+/* The operation's success status without a body (204; what quirk.h says for some clients). */
+bool reply_empty(struct call *c);
+/* The JSON error document of c->err. Asserts that the kind has a status. Texts of 5xx are generic
+ * and name the request id (but those of COMMIT_UNKNOWN and UNAVAILABLE, which are for clients).
+ * BUSY and UNAVAILABLE carry Retry-After: 1, METHOD carries Allow from c->allow. */
+void reply_error(struct call *c);
+/* One more header on the answer at hand; the value must live as long as the arena. */
+void reply_header(struct call *c, const char *name, struct str value);

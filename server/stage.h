@@ -1,0 +1,23 @@
+/* The stages of a call that need neither the connection nor the loop: routing, checks, the handler
+ * and what becomes of its error. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base.h"
+
+struct call;
+
+/* Route, warehouse, names, parameters, limit of the body. False: c->err. */
+MUST bool stage_head(struct call *c);
+/* Fast lane: runs the handler. False: it must go to the slow lane (would block). True: c->reply is
+ * there, an error too. */
+bool stage_fast(struct call *c);
+/* Slow lane: lookup if it is missing, body, handler. c->reply is there afterwards. */
+void stage_slow(struct call *c);
+/* The slow lane took it not: 429 for what changes something, 503 for the rest. */
+void stage_refuse(struct call *c, const char *why);
+/* Renders c->err, technical kinds and unknown outcomes translated first. */
+void stage_fail(struct call *c);
+/* The line in the access log and the metrics, once the answer was handed over. */
+void stage_account(const struct call *c);

@@ -1,0 +1,31 @@
+/* One thread per core: an epoll, an HTTP daemon, a lookup; moves calls from stage to stage. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base.h"
+#include "err.h"
+
+struct call;
+struct server;
+struct worker;
+
+/* Opens the lookup's connection, starts the thread. */
+MUST bool worker_start(const struct server *server, int listen_fd, unsigned connections,
+    struct worker **out, struct err *err);
+/* From any thread: the call's reply is there (it was in the slow lane). */
+void worker_answered(struct worker *w, struct call *c);
+/* From any thread: runs `fn(arg)` in the worker's thread at its next turn. */
+struct worker_note {
+    void (*fn)(void *arg);
+    void *arg;
+    struct worker_note *next;
+};
+void worker_note(struct worker *w, struct worker_note *n);
+/* No new connections, Connection: close on all answers. From any thread. */
+void worker_quiesce(struct worker *w);
+/* Calls in flight. From any thread. */
+unsigned worker_calls(const struct worker *w);
+/* Ends the thread and frees all. No call may be in flight. */
+void worker_stop(struct worker **w);
