@@ -31,10 +31,15 @@ struct fetch_response {
     struct fetch_header *headers;
     size_t n_headers;
     struct buf body; /* caller: buf_fini */
+    /* Set on failure too: may a copy of the request have been acted on without an answer to it?
+     * True also when a kept connection broke and the request was sent again on a new one. */
+    bool may_have_arrived;
 };
 
 /* Sends once, no retries, no redirects, TLS verified. False with ERR_UNAVAILABLE (the message says
- * whether the request may have arrived) or ERR_TOO_LARGE. Any HTTP status is a success here. */
+ * whether the request may have arrived), ERR_TOO_LARGE, or ERR_INTERNAL for what time will not
+ * heal (a certificate that cannot be trusted, a broken URL). Any HTTP status is a success here; the
+ * body of one that is not 2xx is cut at max_body, or at 64 KB where that is more. */
 MUST bool fetch_do(
     struct arena *a, const struct fetch_request *rq, struct fetch_response *out, struct err *err);
 /* Header value by name without case; absent: p == NULL. */

@@ -23,6 +23,7 @@ struct store_conf {
         *s3_session_token; /* NULL: environment, then
                               the shared files */
     enum store_style { STORE_STYLE_AUTO, STORE_STYLE_PATH, STORE_STYLE_VIRTUAL } s3_style;
+    int s3_deadline_ms; /* of one operation with all its retries; 0: 20,000 */
 };
 
 /* Opens what the base and the allowed locations need; touches no network. file: bases are created.
@@ -49,6 +50,8 @@ bool location_within(const struct location *inner, const struct location *outer)
 MUST bool store_check(struct arena *a, const struct store *s, struct str uri, struct err *err);
 /* The base as configured, without trailing slash: spelled as the operator spelled it. */
 struct str store_base(const struct store *s);
+/* A sentence for the operator about what was found when the store was opened; absent: nothing. */
+struct str store_warning(const struct store *s);
 /* Does this store keep its objects as files of this machine? (A load then checks the file.) */
 bool store_is_file(struct str uri);
 

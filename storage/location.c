@@ -1,0 +1,218 @@
+#include "store_priv.h"
+
+#include "arena.h"
+#include "base.h"
+
+/* The schemes: how they are written, what stands behind the colon, and the authority under which
+ * locations of different spelling are compared. */
+enum authority { AUTHORITY_NONE, AUTHORITY_BUCKET };
+
+static const struct scheme {
+    const char *name;
+    enum authority authority;
+    const char *canonical;
+} schemes[] = {
+    {"file", AUTHORITY_NONE,   "file:"},
+    {"s3",   AUTHORITY_BUCKET, "s3://"},
+    {"s3a",  AUTHORITY_BUCKET, "s3://"}, /* Hadoop's word for the same objects */
+};
+
+enum { BUCKET_MAX = 255 };
+
+static const struct scheme *scheme_find(struct str name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+        if (str_eq(name, str_from(schemes[i].name)))
+            return &schemes[i];
+    return NULL;
+}
+
+/* Characters that one client cuts at, another decodes and a third hides (Java cuts a key at '?' and
+ * '#'): two clients would speak of two objects. */
+static const char *bad_byte(unsigned char c)
+{
+    if (c < 0x20 || c == 0x7f)
+        return "a control character";
+    if (c == '?' || c == '#')
+        return "'?' or '#'";
+    if (c == '\\')
+        return "a backslash";
+    return NULL;
+}
+
+/* Invisible and direction-changing characters: U+0080-9F, 200B-200F, 2028-202E, 2060-206F, FEFF. */
+static bool is_invisible(const unsigned char *p, size_t left)
+{
+    if (left >= 2 && p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f)
+        return true;
+    if (left < 3)
+        return false;
+    if (p[0] == 0xe2 && p[1] == 0x80)
+        return (p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xa8 && p[2] <= 0xae);
+    if (p[0] == 0xe2 && p[1] == 0x81)
+        return p[2] >= 0xa0 && p[2] <= 0xaf;
+    return p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf;
+}
+
+static bool check_characters(struct str uri, struct err *err)
+{
+    if (!str_is_utf8(uri))
+        return err_set(err, ERR_STORE_BAD_URI, "Invalid location: not UTF-8");
+    for (size_t i = 0; i < uri.n; i++) {
+        const unsigned char *p = (const unsigned char *)uri.p + i;
+        const char *what = bad_byte(*p);
+        if (!what && is_invisible(p, uri.n - i))
+            what = "an invisible character";
+        if (what)
+            return err_set(err, ERR_STORE_BAD_URI, "Invalid location: %s at byte %zu", what, i);
+    }
+    if (uri.p[uri.n - 1] == ' ')
+        return err_set(err, ERR_STORE_BAD_URI, "Invalid location: it ends in a blank");
+    return true;
+}
+
+static bool is_bucket(struct str b)
+{
+    if (b.n == 0 || b.n > BUCKET_MAX)
+        return false;
+    for (size_t i = 0; i < b.n; i++) {
+        char c = b.p[i];
+        bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        bool inner = c == '-' || c == '.' || c == '_';
+        if (!alnum && !(inner && i > 0 && i + 1 < b.n))
+            return false;
+    }
+    return true;
+}
+
+/* Cuts what stands between "//" and the next '/' off *rest. */
+static struct str cut_authority(struct str *rest)
+{
+    struct str all = str_sub(*rest, 2, rest->n - 2);
+    size_t end = str_find(all, '/');
+    *rest = str_sub(all, end, all.n - end);
+    return str_sub(all, 0, end);
+}
+
+static bool check_authority(
+    const struct scheme *s, struct str uri, struct str *rest, struct str *host, struct err *err)
+{
+    bool slashes = str_starts(*rest, STR("//"));
+    *host = slashes ? cut_authority(rest) : STR("");
+    /* Not echoed: what stands before an '@' may be a password. */
+    if (str_find(*host, '@') < host->n)
+        return err_set(err, ERR_STORE_BAD_URI,
+            "Invalid location: a user name or password in front of the %s",
+            s->authority == AUTHORITY_BUCKET ? "bucket" : "path");
+    if (s->authority == AUTHORITY_BUCKET) {
+        if (slashes && is_bucket(*host))
+            return true;
+        return err_set(err, ERR_STORE_BAD_URI,
+            "Invalid location: %.*s: expected %s://<bucket>/<path> with letters, digits, '.', '-' "
+            "and '_' in the bucket",
+            STR_ARG(uri), s->name);
+    }
+    if (host->n > 0 && !str_eq(*host, STR("localhost")))
+        return err_set(err, ERR_STORE_BAD_URI,
+            "Invalid location: %.*s: a file: location names no host, expected file:///<path>",
+            STR_ARG(uri));
+    if (!slashes && !str_starts(*rest, STR("/")))
+        return err_set(err, ERR_STORE_BAD_URI,
+            "Invalid location: %.*s: the path must be absolute, expected file:///<path>",
+            STR_ARG(uri));
+    *host = STR("");
+    return true;
+}
+
+static const char *bad_segment(const struct scheme *s, struct str seg)
+{
+    if (str_eq(seg, STR(".")) || str_eq(seg, STR("..")))
+        return "a path must not hold \".\" or \"..\"";
+    /* In a file system a//b is a/b; in a bucket it is another object. */
+    if (seg.n == 0 && s->authority == AUTHORITY_BUCKET)
+        return "a path must not hold empty parts (\"//\")";
+    return NULL;
+}
+
+/* Writes the path in its one form behind *end. */
+static bool write_path(
+    const struct scheme *s, struct str uri, struct str rest, char **end, struct err *err)
+{
+    while (str_ends(rest, STR("/")))
+        rest.n--;
+    if (rest.n > 0 && rest.p[0] == '/')
+        rest = str_sub(rest, 1, rest.n - 1);
+    char *start = *end;
+    while (rest.p && rest.n > 0) {
+        struct str seg = str_cut(&rest, '/');
+        const char *bad = bad_segment(s, seg);
+        if (bad)
+            return err_set(err, ERR_STORE_BAD_URI, "Invalid location: %.*s: %s", STR_ARG(uri), bad);
+        if (seg.n == 0)
+            continue;
+        *(*end)++ = '/';
+        memcpy(*end, seg.p, seg.n);
+        *end += seg.n;
+    }
+    if (*end == start)
+        *(*end)++ = '/';
+    **end = '\0';
+    return true;
+}
+
+bool location__split(
+    struct str uri, char text[static URI_TEXT], struct location *out, struct err *err)
+{
+    if (uri.n == 0)
+        return err_set(err, ERR_STORE_BAD_URI, "Invalid location: it is empty");
+    if (uri.n > URI_MAX)
+        return err_set(err, ERR_STORE_BAD_URI,
+            "Invalid location: %zu bytes, more than the %d that a location may have", uri.n,
+            URI_MAX);
+    TRY(check_characters(uri, err));
+    size_t colon = str_find(uri, ':');
+    const struct scheme *s = colon < uri.n ? scheme_find(str_sub(uri, 0, colon)) : NULL;
+    if (!s)
+        return err_set(err, ERR_STORE_BAD_URI,
+            "Invalid location: %.*s: expected s3://<bucket>/<path> or file:///<path>",
+            STR_ARG(uri));
+    struct str rest = str_sub(uri, colon + 1, uri.n - colon - 1);
+    struct str host;
+    TRY(check_authority(s, uri, &rest, &host, err));
+    if (memmem(rest.p, rest.n, "://", 3))
+        return err_set(
+            err, ERR_STORE_BAD_URI, "Invalid location: %.*s: \"://\" twice", STR_ARG(uri));
+    char *end = stpcpy(text, s->canonical);
+    memcpy(end, host.p, host.n);
+    end += host.n;
+    out->authority = str_range(text, end);
+    *end++ = '\0';
+    char *path = end;
+    TRY(write_path(s, uri, rest, &end, err));
+    out->path = str_range(path, end);
+    return true;
+}
+
+bool location_parse(struct arena *a, struct str uri, struct location *out, struct err *err)
+{
+    char text[URI_TEXT];
+    struct location at;
+    TRY(location__split(uri, text, &at, err));
+    *out = (struct location){arena_dup(a, at.authority), arena_dup(a, at.path)};
+    return true;
+}
+
+bool location_within(const struct location *inner, const struct location *outer)
+{
+    if (!str_eq(inner->authority, outer->authority))
+        return false;
+    if (outer->path.n == 1)
+        return true;
+    return str_starts(inner->path, outer->path) &&
+           (inner->path.n == outer->path.n || inner->path.p[outer->path.n] == '/');
+}
+
+bool store_is_file(struct str uri)
+{
+    return str_starts(uri, STR("file:"));
+}

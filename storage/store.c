@@ -1,0 +1,262 @@
+#include "store.h"
+
+#include "arena.h"
+#include "base.h"
+#include "clock.h"
+#include "fault.h"
+#include "lane.h"
+#include "metric.h"
+#include "store_priv.h"
+#include "uuid.h"
+
+#include <assert.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Which code holds the objects of an authority; a further kind of store is a row here, one in
+ * location.c and a file. */
+static const struct kind {
+    const char *authority; /* how it begins */
+    const struct store_ops *ops;
+} kinds[] = {
+    {"file:", &store__file_ops},
+    {"s3://", &store__s3_ops  },
+};
+
+static const struct store_ops *ops_of(const struct location *at)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (str_starts(at->authority, str_from(kinds[i].authority)))
+            return kinds[i].ops;
+    return NULL;
+}
+
+static bool root_open(
+    struct store *s, const struct store_conf *conf, const char *uri, struct err *err)
+{
+    struct root *r = &s->roots[s->n_roots];
+    *r = (struct root){.fd = -1};
+    TRY(location__split(str_from(uri), r->text, &r->at, err));
+    r->ops = ops_of(&r->at);
+    assert(r->ops);
+    r->uri = xstrdup(uri);
+    s->n_roots++;
+    size_t n = strlen(r->uri);
+    while (n > 1 && r->uri[n - 1] == '/')
+        r->uri[--n] = '\0';
+    return r->ops->open(s, conf, r, err);
+}
+
+static bool roots_open(struct store *s, const struct store_conf *conf, struct err *err)
+{
+    if (!root_open(s, conf, conf->base, err))
+        return err_wrap(err, "The warehouse's base cannot be used");
+    for (size_t i = 0; conf->allowed && conf->allowed[i]; i++)
+        if (!root_open(s, conf, conf->allowed[i], err))
+            return err_wrap(err, "The allowed location %s cannot be used", conf->allowed[i]);
+    return true;
+}
+
+bool store_open(const struct store_conf *conf, struct store **out, struct err *err)
+{
+    size_t n = 1;
+    for (size_t i = 0; conf->allowed && conf->allowed[i]; i++)
+        n++;
+    AUTO(store_close) struct store *s = xcalloc(1, sizeof(*s));
+    s->roots = xcalloc(n, sizeof(*s->roots));
+    TRY(roots_open(s, conf, err));
+    *out = TAKE(s);
+    return true;
+}
+
+void store_close(struct store **s)
+{
+    if (!*s)
+        return;
+    for (size_t i = 0; i < (*s)->n_roots; i++) {
+        struct root *r = &(*s)->roots[i];
+        r->ops->close(r);
+        xfree(r->uri);
+    }
+    s3__free(&(*s)->s3);
+    xfree((*s)->roots);
+    xfree((*s)->warning);
+    xfree(*s);
+    *s = NULL;
+}
+
+struct str store_base(const struct store *s)
+{
+    return str_from(s->roots[0].uri);
+}
+
+struct str store_warning(const struct store *s)
+{
+    return str_from(s->warning);
+}
+
+/* The innermost root that holds the location: it was opened through the links on its own way. */
+static const struct root *root_of(const struct store *s, const struct location *at)
+{
+    const struct root *best = NULL;
+    for (size_t i = 0; i < s->n_roots; i++) {
+        const struct root *r = &s->roots[i];
+        if (location_within(at, &r->at) && (!best || r->at.path.n > best->at.path.n))
+            best = r;
+    }
+    return best;
+}
+
+static bool place_find(const struct store *s, struct str uri, struct place *out, struct err *err)
+{
+    out->uri = uri;
+    TRY(location__split(uri, out->text, &out->at, err));
+    out->root = root_of(s, &out->at);
+    if (!out->root)
+        return err_set(err, ERR_STORE_DENIED,
+            "Location not allowed: %.*s is neither beneath the warehouse's base %s nor beneath "
+            "another allowed location",
+            STR_ARG(uri), s->roots[0].uri);
+    const char *path = out->at.path.p;
+    if (out->root->bucket) {
+        out->rel = path + 1;
+        return true;
+    }
+    size_t skip = out->root->at.path.n == 1 ? 0 : out->root->at.path.n;
+    out->rel = path[skip] == '/' ? path + skip + 1 : path + skip;
+    return true;
+}
+
+bool store_check(struct arena *a, const struct store *s, struct str uri, struct err *err)
+{
+    (void)a;
+    struct place p;
+    return place_find(s, uri, &p, err);
+}
+
+/* Begins an operation that may block: finds the place and starts the clock. */
+static bool begin(
+    struct store *s, struct str uri, struct place *p, int64_t *start_us, struct err *err)
+{
+    assert(lane_may_block());
+    TRY(place_find(s, uri, p, err));
+    *start_us = clock_mono_us();
+    return true;
+}
+
+static bool finish(bool ok, int64_t start_us)
+{
+    metric_add(METRIC_store_requests_total, 1);
+    metric_observe(METRIC_store_seconds, clock_mono_us() - start_us);
+    return ok;
+}
+
+bool store_get(struct store *s, struct str uri, size_t max, struct buf *out, struct err *err)
+{
+    buf_init(out, max);
+    struct place p;
+    int64_t start;
+    TRY(begin(s, uri, &p, &start, err));
+    if (FAULT(STORE_GET_STALL))
+        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_sec = 2}, NULL);
+    return finish(p.root->ops->get(s, &p, max, out, err), start);
+}
+
+bool store_put_new(struct store *s, struct str uri, const struct str *pieces, size_t n,
+    const char *content_type, struct err *err)
+{
+    struct place p;
+    int64_t start;
+    TRY(begin(s, uri, &p, &start, err));
+    if (FAULT(STORE_PUT_FAILS))
+        return err_set(
+            err, ERR_UNAVAILABLE, "%.*s was not written: failure asked for", STR_ARG(uri));
+    bool ok = p.root->ops->put_new(s, &p, pieces, n, content_type, err);
+    if (ok && FAULT(STORE_PUT_AFTER_WRITE))
+        _exit(137);
+    return finish(ok, start);
+}
+
+bool store_delete(struct store *s, struct str uri, struct err *err)
+{
+    struct place p;
+    int64_t start;
+    TRY(begin(s, uri, &p, &start, err));
+    return finish(p.root->ops->remove(s, &p, err), start);
+}
+
+bool store_exists(struct store *s, struct str uri, bool *out, struct err *err)
+{
+    struct place p;
+    int64_t start;
+    TRY(begin(s, uri, &p, &start, err));
+    return finish(p.root->ops->exists(s, &p, out, err), start);
+}
+
+bool store_make_dir(struct store *s, struct str uri, struct err *err)
+{
+    struct place p;
+    int64_t start;
+    TRY(begin(s, uri, &p, &start, err));
+    return !p.root->ops->make_dir || finish(p.root->ops->make_dir(s, &p, err), start);
+}
+
+bool store_file_present(struct store *s, struct str uri)
+{
+    struct place p;
+    struct err err;
+    return place_find(s, uri, &p, &err) && !p.root->bucket && file__present(&p);
+}
+
+void entries__add(struct entries *e, struct str uri, int64_t size, int64_t modified_ms)
+{
+    if (e->n == e->cap) {
+        size_t cap = e->cap ? e->cap * 2 : 64;
+        struct store_entry *p = ARENA_ARRAY(e->a, struct store_entry, cap);
+        if (e->n > 0)
+            memcpy(p, e->p, e->n * sizeof(*p));
+        e->p = p;
+        e->cap = cap;
+    }
+    e->p[e->n++] = (struct store_entry){uri, size, modified_ms};
+}
+
+bool store_list(struct arena *a, struct store *s, struct str uri, size_t limit,
+    struct store_entry **out, size_t *n_out, struct err *err)
+{
+    struct place p;
+    int64_t start;
+    TRY(begin(s, uri, &p, &start, err));
+    struct entries e = {.a = a, .limit = limit};
+    TRY(finish(limit == 0 || p.root->ops->list(s, &p, &e, err), start));
+    *out = e.p;
+    *n_out = e.n;
+    return true;
+}
+
+/* The probe object holds what was written, and a second writer is refused. */
+static bool probe_object(struct store *s, struct str uri, struct err *err)
+{
+    struct str text = STR("firn");
+    TRY(store_put_new(s, uri, &text, 1, "text/plain", err));
+    AUTO(buf_fini) struct buf back = {0};
+    TRY(store_get(s, uri, 1024, &back, err));
+    if (!str_eq(buf_view(&back), text))
+        return err_set(err, ERR_INTERNAL,
+            "%.*s came back with other bytes than were written: %zu instead of %zu", STR_ARG(uri),
+            back.n, text.n);
+    return true;
+}
+
+bool store_probe(struct store *s, struct err *err)
+{
+    char id[UUID_TEXT + 1];
+    uuid_v4(id);
+    AUTO(arena_free) struct arena *a = arena_new();
+    struct str base = store_base(s);
+    struct str uri = arena_printf(a, "%.*s/.firn-probe-%s", STR_ARG(base), id);
+    bool ok = probe_object(s, uri, err);
+    struct err other;
+    bool gone = store_delete(s, uri, ok ? err : &other);
+    return ok && gone;
+}

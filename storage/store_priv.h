@@ -1,0 +1,70 @@
+/* What store.c and the schemes share: the open store, its roots, the functions of a scheme. */
+#pragma once
+
+#include "store.h"
+
+enum { URI_MAX = 1024, URI_TEXT = URI_MAX + 8 };
+
+struct s3;
+struct s3_bucket;
+
+/* The base or an allowed location, opened. */
+struct root {
+    char *uri; /* as configured, without trailing slash */
+    char text[URI_TEXT];
+    struct location at; /* into text */
+    const struct store_ops *ops;
+    int fd;                                          /* file: the folder, O_PATH */
+    enum root_open { ROOT_OPENAT2, ROOT_WALK } open; /* file: how to stay beneath it */
+    struct s3_bucket *bucket;                        /* s3: owned by store.s3 */
+};
+
+struct store {
+    struct root *roots; /* the base first */
+    size_t n_roots;
+    struct s3 *s3; /* NULL until a root needs it */
+    char *warning;
+};
+
+/* A URI taken apart, found beneath a root. */
+struct place {
+    struct str uri; /* as the caller spelled it */
+    char text[URI_TEXT];
+    struct location at; /* into text */
+    const struct root *root;
+    const char *rel; /* file: path beneath the root's folder; s3: the key. NUL-ended, may be "" */
+};
+
+/* Growing array of entries in an arena, for list. */
+struct entries {
+    struct arena *a;
+    struct store_entry *p;
+    size_t n, cap, limit;
+};
+void entries__add(struct entries *e, struct str uri, int64_t size, int64_t modified_ms);
+
+/* What one kind of store does; all of it as store.h promises. */
+struct store_ops {
+    bool (*open)(struct store *s, const struct store_conf *conf, struct root *r, struct err *err);
+    void (*close)(struct root *r);
+    bool (*get)(
+        struct store *s, const struct place *p, size_t max, struct buf *out, struct err *err);
+    bool (*put_new)(struct store *s, const struct place *p, const struct str *pieces, size_t n,
+        const char *content_type, struct err *err);
+    bool (*remove)(struct store *s, const struct place *p, struct err *err);
+    bool (*exists)(struct store *s, const struct place *p, bool *out, struct err *err);
+    bool (*make_dir)(struct store *s, const struct place *p, struct err *err);
+    bool (*list)(struct store *s, const struct place *p, struct entries *out, struct err *err);
+};
+extern const struct store_ops store__file_ops;
+extern const struct store_ops store__s3_ops;
+
+/* location_parse without an arena: the strings of *out lie in text, each NUL-ended. */
+MUST bool location__split(
+    struct str uri, char text[static URI_TEXT], struct location *out, struct err *err);
+
+/* file.c, for the fast lane and for the test of the way without openat2. */
+bool file__present(const struct place *p);
+int file__open(const struct root *r, const char *rel, int flags);
+/* s3.c */
+void s3__free(struct s3 **s3);
