@@ -1,4 +1,4 @@
-/* Shapes of the generated tables that only route.c and body.c walk. */
+/* Shapes of the generated tables that only route.c and body.c walk, and a helper for messages. */
 #pragma once
 
 #include "op.h"
@@ -56,3 +56,8 @@ struct op_path {
 
 extern const struct op_path op_paths[];
 extern const unsigned op_n_paths;
+
+enum { OP_EXCERPT = 120 };
+
+/* Text of a client as a message can carry it: at most 100 bytes, nothing but printable UTF-8. */
+const char *op__excerpt(struct str s, char out[static OP_EXCERPT]);
