@@ -15,10 +15,11 @@ void arena_free(struct arena **a);
 void arena_reset(struct arena *a);
 
 /* Aligned for any object; contents undefined. */
-void *arena_alloc(struct arena *a, size_t size) __attribute__((returns_nonnull, malloc, alloc_size(2)));
+void *arena_alloc(struct arena *a, size_t size)
+    __attribute__((returns_nonnull, malloc, alloc_size(2)));
 void *arena_zalloc(struct arena *a, size_t size)
     __attribute__((returns_nonnull, malloc, alloc_size(2)));
-#define ARENA_NEW(a, type) ((type *)arena_zalloc((a), sizeof(type)))
+#define ARENA_NEW(a, type)      ((type *)arena_zalloc((a), sizeof(type)))
 #define ARENA_ARRAY(a, type, n) ((type *)arena_zalloc((a), arena_times(sizeof(type), (n))))
 /* size * n, or a size that no arena grants. */
 static inline size_t arena_times(size_t size, size_t n)
@@ -30,7 +31,8 @@ static inline size_t arena_times(size_t size, size_t n)
 /* Copies end in a NUL that n does not count. The copy of an absent string is absent. */
 struct str arena_dup(struct arena *a, struct str s);
 char *arena_cstr(struct arena *a, struct str s) __attribute__((returns_nonnull));
-struct str arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct str arena_printf(struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 struct str arena_vprintf(struct arena *a, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 

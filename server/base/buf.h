@@ -8,7 +8,8 @@
 
 struct arena;
 
-/* Sticky: once `max` would be passed, `over` is set and further writes do nothing; check it once. */
+/* Sticky: once `max` would be passed, `over` is set and further writes do nothing; check it once.
+ */
 struct buf {
     char *p;
     size_t n, cap, max;

@@ -38,7 +38,7 @@ static bool is_json(void)
 /* What closes a line always fits: a quote, a brace, a line feed. */
 static size_t room(const struct log_line *l)
 {
-    return sizeof(l->text) - 3 - l->n;
+    return l->n + 3 < sizeof(l->text) ? sizeof(l->text) - 3 - l->n : 0;
 }
 
 static void put(struct log_line *l, const char *p, size_t n)

@@ -15,6 +15,11 @@ struct str {
 
 /* A literal as a struct str. */
 #define STR(lit) ((struct str){("" lit), sizeof(lit) - 1})
+/* The same where a constant is wanted: in tables with static storage. */
+#define STR_INIT(lit)                                                                              \
+    {                                                                                              \
+        ("" lit), sizeof(lit) - 1                                                                  \
+    }
 /* For printf: "%.*s", STR_ARG(s). */
 #define STR_ARG(s) (int)(s).n, (s).p ? (s).p : ""
 
@@ -48,7 +53,8 @@ struct str str_cut(struct str *rest, char sep);
 struct str str_trim(struct str s);
 struct str str_sub(struct str s, size_t from, size_t n);
 
-/* Whole text as a decimal integer (sign allowed, nothing else); false when it is none or overflows. */
+/* Whole text as a decimal integer (sign allowed, nothing else); false when it is none or overflows.
+ */
 bool str_to_i64(struct str s, int64_t *out);
 /* "true" or "false" in any case. */
 bool str_to_bool(struct str s, bool *out);
