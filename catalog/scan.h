@@ -31,7 +31,8 @@ struct scan {
     struct err *err;
     size_t tokens;
     unsigned depth;
-    bool first; /* no member or element of the current container was read yet */
+    bool first;  /* no member or element of the current container was read yet */
+    bool failed; /* *err is set; nothing more is read */
     struct scan_keys *keys;
 };
 void scan_init(struct scan *s, struct str text, const struct scan_limits *limits, struct err *err);
