@@ -8,8 +8,7 @@
 
 struct arena;
 
-/* Sticky: once `max` would be passed, `over` is set and further writes do nothing; check it once.
- */
+/* Once `max` would be passed, `over` is set for good and writes do nothing: check it at the end. */
 struct buf {
     char *p;
     size_t n, cap, max;

@@ -74,10 +74,28 @@ static size_t escape(struct str s, char out[static 8], size_t *used)
     return n;
 }
 
+/* How many bytes at the start of s need no escaping. */
+static size_t plain_run(struct str s)
+{
+    size_t n = 0;
+    while (n < s.n && (unsigned char)s.p[n] >= ' ' && (unsigned char)s.p[n] < 0x7f &&
+           s.p[n] != '"' && s.p[n] != '\\')
+        n++;
+    return n;
+}
+
 /* As much of s as fits; a value that was cut ends in three dots. */
 static void put_escaped(struct log_line *l, struct str s)
 {
     while (s.n) {
+        size_t plain = plain_run(s), fits = room(l) > 3 ? room(l) - 3 : 0;
+        if (plain > fits)
+            plain = fits;
+        if (plain) {
+            put(l, s.p, plain);
+            s = (struct str){s.p + plain, s.n - plain};
+            continue;
+        }
         char out[8];
         size_t used, n = escape(s, out, &used);
         bool last = used == s.n;

@@ -29,9 +29,8 @@ void log_end(struct log_line *l);
 void log_write(enum log_level level, const char *event, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Writes what this thread gathered, in one write. A worker calls it once per turn of its loop;
- * threads that never call it have each line written at once (log_gather(true) turns gathering on).
- */
+/* Writes what this thread gathered, in one write. A worker turns gathering on and flushes once per
+ * turn of its loop; elsewhere each line is written at once. A thread that ends flushes. */
 void log_gather(bool on);
 void log_flush(void);
 /* Message, flush, abort. For broken invariants and exhausted memory. */

@@ -53,8 +53,7 @@ struct str str_cut(struct str *rest, char sep);
 struct str str_trim(struct str s);
 struct str str_sub(struct str s, size_t from, size_t n);
 
-/* Whole text as a decimal integer (sign allowed, nothing else); false when it is none or overflows.
- */
+/* Whole text as a decimal integer, with or without sign; false when it is none or overflows. */
 bool str_to_i64(struct str s, int64_t *out);
 /* "true" or "false" in any case. */
 bool str_to_bool(struct str s, bool *out);
