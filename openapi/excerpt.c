@@ -5,11 +5,8 @@ enum { SHOWN = 100 };
 const char *op__excerpt(struct str s, char out[static OP_EXCERPT])
 {
     bool utf8 = str_is_utf8(s);
-    size_t n = s.n;
+    size_t n = str_utf8_cut(s, SHOWN).n;
 
-    if (n > SHOWN)
-        for (n = SHOWN; n > 0 && ((unsigned char)s.p[n] & 0xC0) == 0x80; n--)
-            continue;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s.p[i];
         bool shown = c >= 0x20 && c != 0x7F && (utf8 || c < 0x80);
