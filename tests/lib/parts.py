@@ -1,0 +1,277 @@
+"""The table of the suite's parts. A part is a row: what it needs, and a function that runs
+commands and counts. `tests/run list` prints it."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import typing
+
+import container
+import prepare
+from prepare import CACHE, PYTHON, ROOT
+from services import free_ports
+
+BUILDS = CACHE / "build"
+
+# name: compiler, options
+BUILD_OPTIONS = {
+    "release": ("gcc", ["--buildtype=release", "-Dwerror=true"]),
+    "clang": ("clang", ["--buildtype=debugoptimized", "-Dwerror=true"]),
+    "asan": ("gcc", ["-Db_sanitize=address,undefined"]),
+    "tsan": ("gcc", ["-Db_sanitize=thread"]),
+    "faults": ("gcc", ["-Dfaults=true"]),
+    "fuzz": ("clang", ["-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false"]),
+}
+SLOWNESS = {"asan": "4", "tsan": "10"}
+ASAN = "detect_leaks=1:allocator_may_return_null=1"
+
+
+def build(run, name):
+    """The folder of a build, brought up to date; one thread builds it, the others wait."""
+    suite = run.suite
+    folder = BUILDS / name
+    with suite.once(f"build {name}"):
+        if name in suite.built:
+            if not suite.built[name]:
+                run.must(["false"], f"the {name} build (see the part that built it)")
+            return folder
+        suite.built[name] = False
+        compiler, options = BUILD_OPTIONS[name]
+        stamp, want = folder / ".options", f"{compiler} {options}"
+        if not (folder / "build.ninja").exists() or not stamp.exists() or stamp.read_text() != want:
+            shutil.rmtree(folder, ignore_errors=True)
+            run.must(["meson", "setup", *options, folder, ROOT], f"setup of the {name} build",
+                     env={"CC": compiler})
+            stamp.write_text(want)
+        run.must(["ninja", "-C", folder], f"the {name} build")
+        suite.built[name] = True
+    return folder
+
+
+def binary(run, name="release"):
+    return build(run, name) / "server/firn"
+
+
+# --- own tests ----------------------------------------------------------------------
+
+
+def lint(run):
+    lints = ROOT / "tests/lint"
+    for name in ("arrows.py", "banned.py", "size.py", "words.py"):
+        run.test(name, [sys.executable, lints / name])
+    run.test("regen.sh", [lints / "regen.sh"])
+    run.test("format.sh", [lints / "format.sh"])
+
+
+def tidy(run):
+    run.test("tidy.sh", [ROOT / "tests/lint/tidy.sh", BUILDS / "tidy"])
+
+
+def compilers(run):
+    for name in ("release", "clang"):
+        build(run, name)
+        run.result.add(passed=1)
+
+
+def meson_tests(run, build_name, *options, env=None, suites=()):
+    """Unit tests; libcheck says how many cases an executable holds."""
+    folder = build(run, build_name)
+    picked = [word for suite in suites for word in ("--suite", suite)]
+    code, _ = run.command(["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs",
+                           "--num-processes", "2", *picked, *options], env=env)
+    log = folder / "meson-logs/testlog.json"
+    tests = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    for test in tests:
+        counts = re.findall(r"Checks: (\d+), Failures: (\d+), Errors: (\d+)", test.get("stdout") or "")
+        checks = sum(int(c[0]) for c in counts)
+        bad = sum(int(c[1]) + int(c[2]) for c in counts)
+        if test["result"] == "SKIP":
+            run.result.add(skipped=1)
+        elif test["result"] == "OK":
+            run.result.add(passed=max(checks, 1))
+        else:
+            run.result.add(passed=max(checks - bad, 0), failed=max(bad, 1))
+            run.notes.append(f"{test['name']}: {test['result']}")
+    if not tests or (code and not run.result.failed):
+        run.result.add(failed=1)
+        run.notes.append(f"meson test ended with {code} after {len(tests)} executables")
+    log.unlink(missing_ok=True)
+
+
+def unit(run):
+    meson_tests(run, "release", "--no-suite", "s3", "--no-suite", "fuzz",
+                env={"FIRN_TEST_PG": run.postgres().uri, "FIRN_TEST_DB": run.postgres().uri})
+
+
+def unit_asan(run):
+    meson_tests(run, "asan", "--no-suite", "s3", "--no-suite", "fuzz", "--timeout-multiplier", "4",
+                env={"FIRN_TEST_PG": run.postgres().uri, "FIRN_TEST_DB": run.postgres().uri,
+                     "ASAN_OPTIONS": ASAN, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
+
+
+def pytest(run, where, build_name, *options, env=None, limit=180):
+    slowness = SLOWNESS.get(build_name, "1")
+    run.counted("pytest", [
+        PYTHON, "-m", "pytest", where, "-q", "-ra", "-p", "no:cacheprovider", "--durations=5",
+        f"--timeout={limit * int(slowness)}", f"--rootdir={ROOT / 'tests'}", *options],
+        env={"FIRN_BIN": str(binary(run, build_name)), "FIRN_TEST_DB": "sqlite",
+             "FIRN_TEST_STORE": "file", "FIRN_TEST_SLOWNESS": slowness,
+             "ASAN_OPTIONS": ASAN, "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1",
+             } | (env or {}))
+
+
+def api_sqlite(run):
+    pytest(run, "tests/api", "release")
+
+
+def api_pg(run):
+    pytest(run, "tests/api", "release", env=run.postgres().environment() | run.seaweed().environment())
+
+
+def api_asan(run):
+    pytest(run, "tests/api", "asan")
+
+
+def api_tsan(run):
+    """The tests that race requests; PostgreSQL, because only there several things run at once."""
+    pytest(run, "tests/api", "tsan", "-k", "concurrent or race or racing or replica or parallel",
+           env=run.postgres().environment())
+
+
+def fault(run):
+    """These stop and freeze services, so the suite's shared ones are only a place for databases."""
+    pytest(run, "tests/fault", "faults", limit=300,
+           env=run.postgres().environment() | run.seaweed().environment())
+
+
+def fuzz(run):
+    folder = build(run, "fuzz")
+    env = {"ASAN_OPTIONS": ASAN, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+    source = ROOT / "tests/fuzz"
+    targets = sorted(p for p in (folder / "tests/fuzz").glob("fuzz_*") if p.is_file() and os.access(p, os.X_OK))
+    if not targets:
+        run.must(["false"], "finding fuzz targets")
+    for target in targets:
+        name = target.name.removeprefix("fuzz_")
+        known = [p for p in (source / "corpus" / name, source / "regression" / name) if p.is_dir()]
+        run.test(f"{name} corpus", [target, "-runs=0", *known], env=env, timeout=120)
+        found = run.folder / name
+        found.mkdir()
+        run.test(f"{name} short run", [
+            target, "-max_total_time=8", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1",
+            f"-artifact_prefix={found}/", found, *known], env=env, cwd=found, timeout=120)
+
+
+def storage_s3(run, store):
+    env = store.environment()
+    meson_tests(run, "release", env=env, suites=("s3",))
+    return env
+
+
+def s3(run):
+    env = storage_s3(run, run.seaweed())
+    run.counted("botocore", [PYTHON, ROOT / "tests/unit/storage/botocore_judge.py"],
+                env=env | {"FIRN_TEST_BUILD": str(build(run, "release"))})
+
+
+def rgw(run):
+    env = storage_s3(run, run.rgw())
+    pytest(run, "tests/api", "release", "-k", "table or commit", env=run.postgres().environment() | env)
+
+
+# --- real judges ----------------------------------------------------------------------
+
+
+def kit(run, env):
+    run.counted("kit", [PYTHON, ROOT / "tests/clients/rck/judge.py"], timeout=1000, env={
+        "FIRN_BIN": str(binary(run)), "FIRN_TEST_DB": "sqlite", "FIRN_TEST_STORE": "file",
+        "RCK_CACHE": str(CACHE / "rck"), "RCK_REPORTS": str(run.folder / "reports")} | env)
+
+
+def rck_sqlite(run):
+    kit(run, {})
+
+
+def rck_pg(run):
+    kit(run, run.postgres().environment())
+
+
+def story(run, name, env, *options):
+    run.counted(name, [PYTHON, ROOT / f"tests/clients/{name}/story.py", *options], timeout=1200, env={
+        "FIRN_BIN": str(binary(run)), "FIRN_TEST_DB": "sqlite", "FIRN_TEST_STORE": "file",
+        "FIRN_TEST_JARS": str(prepare.JARS), "SPARK_LOCAL_IP": "127.0.0.1"} | env)
+
+
+def pyiceberg_sqlite(run):
+    story(run, "pyiceberg", {})
+
+
+def pyiceberg_pg(run):
+    story(run, "pyiceberg", run.postgres().environment() | run.seaweed().environment())
+
+
+def spark(run):
+    story(run, "spark", run.postgres().environment() | run.seaweed().environment())
+
+
+def spark_short(run):
+    story(run, "spark", {}, "--short")
+
+
+def image(run):
+    container.judge(run, binary(run))
+
+
+def secrets(run):
+    """Runs last: reads every server log that the other parts left."""
+    listed = run.folder / "planted"
+    listed.write_text("\n".join(run.suite.secrets) + "\n")
+    run.test("secrets.py", [sys.executable, ROOT / "tests/lint/secrets.py", listed, run.suite.folder])
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    name: str
+    what: str
+    run: typing.Callable
+    needs: tuple
+    after: tuple = ()
+    last: bool = False
+
+
+BUILD = ("build", "python")
+PG = (*BUILD, "postgres")
+
+# In the order in which they are begun: long ones first.
+PARTS = (
+    Part("build", "gcc release and clang, warnings are errors", compilers, ("build", "clang")),
+    Part("unit", "unit tests, SQL on both databases", unit, PG, ("build",)),
+    Part("api-sqlite", "API tests on SQLite and local files", api_sqlite, BUILD, ("build",)),
+    Part("spark", "Spark, the whole story, PostgreSQL and SeaweedFS", spark, (*PG, "spark"), ("build",)),
+    Part("api-pg", "API tests on PostgreSQL and SeaweedFS", api_pg, PG, ("build",)),
+    Part("container", "image, compose file, two replicas behind HAProxy", image,
+         (*PG, "engine", "haproxy"), ("build",)),
+    Part("api-asan", "API tests under ASan and UBSan", api_asan, BUILD, ("build",)),
+    Part("fault", "kill -9, database restarts, slow and broken stores", fault, PG, ("build",)),
+    Part("spark-short", "Spark, the short story, SQLite and local files", spark_short,
+         (*BUILD, "spark"), ("build", "spark")),
+    Part("rck-pg", "Apache's compatibility kit on PostgreSQL", rck_pg, (*PG, "kit"), ("build",)),
+    Part("rck-sqlite", "Apache's compatibility kit on SQLite", rck_sqlite, (*BUILD, "kit"),
+         ("build", "rck-pg")),
+    Part("api-tsan", "racing requests under TSan", api_tsan, PG, ("build",)),
+    Part("unit-asan", "unit tests under ASan and UBSan", unit_asan, PG, ("build",)),
+    Part("fuzz", "corpora and a short run of every fuzz target", fuzz, ("build", "clang"), ("build",)),
+    Part("rgw", "object storage and tables on Ceph RGW", rgw, (*PG, "rgw"), ("build",)),
+    Part("s3", "object storage on SeaweedFS, botocore judges signatures", s3, BUILD, ("build",)),
+    Part("pyiceberg-pg", "PyIceberg on PostgreSQL and SeaweedFS", pyiceberg_pg, PG, ("build",)),
+    Part("pyiceberg-sqlite", "PyIceberg on SQLite and local files", pyiceberg_sqlite, BUILD, ("build",)),
+    Part("tidy", "clang-tidy", tidy, ("build", "clang")),
+    Part("lint", "arrows, banned functions, sizes, words, format, generated files", lint,
+         (*BUILD, "clang")),
+    Part("secrets", "no planted secret in any server log", secrets, (), last=True),
+)
+QUICK = ("build", "unit", "api-sqlite")

@@ -1,0 +1,161 @@
+"""Fetches what the tests need, before any of them starts: Debian packages, the Python
+environment, Maven artifacts, the base image. What is there already costs nothing."""
+
+import concurrent.futures
+import contextlib
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIB = ROOT / "tests/lib"
+CACHE = pathlib.Path(os.environ.get("FIRN_TEST_CACHE") or ROOT / ".cache")
+VENV = CACHE / "venv"
+PYTHON = VENV / "bin/python"
+JARS = CACHE / "jars"
+ENGINE = CACHE / "engine"
+
+PACKAGES = {
+    "build": "gcc libc6-dev pkgconf meson ninja-build check libmicrohttpd-dev libjansson-dev libpq-dev "
+             "libcurl4-openssl-dev libssl-dev libsqlite3-dev zlib1g-dev ca-certificates",
+    "clang": "clang clang-format clang-tidy libclang-rt-14-dev llvm-14",
+    "python": "python3 python3-venv python3-pip curl",
+    "spark": "openjdk-17-jre-headless maven",
+    "kit": "openjdk-17-jdk-headless maven",
+    "postgres": "postgresql-15",
+    "rgw": "radosgw ceph-osd ceph-mon ceph-common curl",
+    "haproxy": "haproxy",
+    "engine": "docker.io docker-compose mmdebstrap",
+}
+MAVEN_JARS = (
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
+)
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def attempt(command, what, tries=3, **options):
+    """Runs a command that needs the network; tries again after a pause."""
+    for left in range(tries - 1, -1, -1):
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, **options)
+        if done.returncode == 0:
+            return
+        if left:
+            say(f"  {what}: trying again ({done.stdout.strip().splitlines()[-1:]})")
+            time.sleep(5 * (tries - left))
+    sys.stdout.write(done.stdout[-3000:])
+    raise SystemExit(f"cannot prepare: {what}")
+
+
+# --- Debian packages ------------------------------------------------------------
+
+
+def missing_packages(names):
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *names],
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    there = {line.split()[0] for line in done.stdout.splitlines() if line.endswith(" installed")}
+    return [name for name in names if name not in there]
+
+
+@contextlib.contextmanager
+def no_service_starts():
+    """Keeps dpkg from starting the services of the packages (PostgreSQL, HAProxy, Docker)."""
+    policy = pathlib.Path("/usr/sbin/policy-rc.d")
+    if policy.exists():
+        yield
+        return
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+    try:
+        yield
+    finally:
+        policy.unlink()
+
+
+def install_packages(needs):
+    names = list(dict.fromkeys(" ".join(PACKAGES[n] for n in needs if n in PACKAGES).split()))
+    missing = missing_packages(names)
+    if not missing:
+        return
+    if os.geteuid() != 0:
+        raise SystemExit("not root; please install: apt-get install --no-install-recommends "
+                         + " ".join(missing))
+    say(f"  apt-get install {' '.join(missing)}")
+    env = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    lock = ["-q", "-o", "DPkg::Lock::Timeout=600", "-o", "Acquire::Retries=3"]
+    attempt(["apt-get", *lock, "update"], "apt-get update", env=env)
+    with no_service_starts():
+        attempt(["apt-get", *lock, "install", "-y", "--no-install-recommends", *missing],
+                "apt-get install", env=env)
+
+
+# --- Python, Java, image ----------------------------------------------------------
+
+
+def python_environment(with_spark):
+    files = [LIB / "requirements.txt"] + ([LIB / "requirements-spark.txt"] if with_spark else [])
+    for file in files:
+        stamp = VENV / f".{file.stem}"
+        want = hashlib.sha256(file.read_bytes()).hexdigest()
+        if stamp.exists() and stamp.read_text() == want and PYTHON.exists():
+            continue
+        if not PYTHON.exists():
+            shutil.rmtree(VENV, ignore_errors=True)
+            attempt(["/usr/bin/python3", "-m", "venv", str(VENV)], "python environment")
+        say(f"  pip install -r {file.relative_to(ROOT)}")
+        attempt([str(PYTHON), "-m", "pip", "install", "-q", "-r", str(file)], f"pip {file.name}")
+        stamp.write_text(want)
+
+
+def maven_jars():
+    JARS.mkdir(parents=True, exist_ok=True)
+    for artifact in MAVEN_JARS:
+        _, name, version = artifact.split(":")
+        if not (JARS / f"{name}-{version}.jar").exists():
+            say(f"  maven {artifact}")
+            attempt(["mvn", "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy",
+                     f"-Dartifact={artifact}", f"-DoutputDirectory={JARS}"], artifact, cwd="/")
+
+
+def kit():
+    attempt([str(ROOT / "tests/clients/rck/run.sh"), "--resolve"], "compatibility kit",
+            env=os.environ | {"RCK_CACHE": str(CACHE / "rck")})
+
+
+def maven(needs):
+    """One after the other: they share Maven's own folder."""
+    if "spark" in needs:
+        maven_jars()
+    if "kit" in needs:
+        kit()
+
+
+def base_image():
+    """The file that becomes debian:12-slim where no image registry is reached."""
+    ENGINE.mkdir(parents=True, exist_ok=True)
+    if not (ENGINE / "base-12.tar").exists():
+        say("  mmdebstrap debian:12-slim")
+        attempt([str(ROOT / "tests/services/engine.sh"), "tar", str(ENGINE)], "base image")
+
+
+def prepare(needs):
+    CACHE.mkdir(parents=True, exist_ok=True)
+    install_packages(needs)
+    jobs = []
+    if "python" in needs:
+        jobs.append(lambda: python_environment("spark" in needs))
+    if "spark" in needs or "kit" in needs:
+        jobs.append(lambda: maven(needs))
+    if "engine" in needs:
+        jobs.append(base_image)
+    with concurrent.futures.ThreadPoolExecutor(len(jobs) or 1) as pool:
+        for job in [pool.submit(job) for job in jobs]:
+            job.result()

@@ -1,0 +1,147 @@
+"""The real services that tests use, each on free loopback ports, started by a script in
+tests/services and stopped by it. Shared ones belong to the suite; a test that stops, kills or
+freezes a service starts one of its own:
+
+    with Postgres(folder) as database:
+        database.control("kill")
+"""
+
+import os
+import pathlib
+import random
+import socket
+import subprocess
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[1] / "services"
+
+# Below the range that the kernel gives to outgoing connections, so that nobody takes a port
+# between the choice and the start.
+_LOWEST, _HIGHEST = 12000, 31000
+
+
+class ServiceError(Exception):
+    pass
+
+
+def free_ports(count):
+    """The first of `count` ports in a row that nobody listens on."""
+    for _ in range(200):
+        first = random.randrange(_LOWEST, _HIGHEST)
+        taken = []
+        try:
+            for port in range(first, first + count):
+                taken.append(socket.socket())
+                taken[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                taken[-1].bind(("127.0.0.1", port))
+            return first
+        except OSError:
+            continue
+        finally:
+            for one in taken:
+                one.close()
+    raise ServiceError(f"no {count} free ports in a row")
+
+
+class Service:
+    script = ""
+    ports = 1
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.values = {}
+        self.port = 0
+
+    def __getitem__(self, name):
+        return self.values[name]
+
+    def settings(self):
+        """Environment of the script."""
+        return {}
+
+    def control(self, command, *args, timeout=180):
+        done = subprocess.run(
+            [str(SCRIPTS / self.script), command, str(self.folder), *map(str, args)],
+            env=os.environ | self.settings(), text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout)
+        if done.returncode:
+            raise ServiceError(f"{self.script} {command}: {done.stderr.strip()[-2000:]}")
+        return done.stdout
+
+    def start(self):
+        for attempt in (1, 2, 3):
+            self.port = free_ports(self.ports)
+            try:
+                output = self.control("start", self.port)
+            except (ServiceError, subprocess.TimeoutExpired):
+                self.stop()
+                if attempt == 3:
+                    raise
+                continue
+            # values may hold "=": split at the first one
+            self.values = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+            return self
+        return self
+
+    def stop(self):
+        try:
+            self.control("stop", timeout=60)
+        except (ServiceError, subprocess.TimeoutExpired) as error:
+            print(f"cannot stop {self.script}: {error}")
+
+    def __enter__(self):
+        return self if self.values else self.start()
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def environment(self):
+        """What a test's process is told about this service."""
+        return {}
+
+    def secrets(self):
+        """What must not appear in any log."""
+        return [v for k, v in self.values.items() if "SECRET" in k or "PASSWORD" in k]
+
+
+class Postgres(Service):
+    script = "postgres.sh"
+
+    def __init__(self, folder, fsync=False):
+        super().__init__(folder)
+        self.fsync = fsync
+
+    def settings(self):
+        return {"PG_FSYNC": "on" if self.fsync else "off"}
+
+    @property
+    def uri(self):
+        return self.values["URI"]
+
+    def environment(self):
+        return {"FIRN_TEST_DB": self.uri}
+
+
+class S3(Service):
+    def environment(self):
+        return {
+            "FIRN_TEST_STORE": "s3",
+            "FIRN_TEST_S3_ENDPOINT": self["ENDPOINT"],
+            "FIRN_TEST_S3_VHOST_ENDPOINT": self["VHOST_ENDPOINT"],
+            "FIRN_TEST_S3_REGION": self["REGION"],
+            "FIRN_TEST_S3_ACCESS_KEY": self["ACCESS_KEY"],
+            "FIRN_TEST_S3_SECRET_KEY": self["SECRET_KEY"],
+            "FIRN_TEST_S3_BUCKET": self["BUCKET"],
+        }
+
+
+class Seaweed(S3):
+    script = "seaweedfs.sh"
+    ports = 8
+
+    def settings(self):
+        return {"WEED": os.environ.get("FIRN_TEST_WEED", "weed")}
+
+
+class Rgw(S3):
+    script = "rgw.sh"
+    ports = 16
