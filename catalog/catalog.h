@@ -18,6 +18,7 @@ struct catalog_conf {
     struct sql *sql;     /* not owned */
     struct store *store; /* not owned */
     const char *warehouse_name;
+    const char *const *allowed; /* as in struct store_conf; NULL-ended, may be NULL */
     size_t cache_bytes;
     size_t metadata_max; /* largest metadata file, unpacked */
 };

@@ -1,0 +1,56 @@
+/* What the files of this folder share about the catalog handle. */
+#pragma once
+
+#include "catalog.h"
+#include "ident.h"
+
+struct catalog {
+    struct sql *sql;
+    struct store *store;
+    struct cache *cache;
+    struct arena *arena; /* of the process: what follows lives here */
+    struct sql_warehouse warehouse;
+    struct location *roots; /* the base first, then the allowed locations */
+    size_t n_roots;
+};
+
+/* The one translation of technical errors, for a read: nothing changed, the client may try again.
+ */
+bool catalog__read_failed(struct err *err);
+/* For a change: ERR_UNAVAILABLE becomes ERR_BUSY (certainly not applied), ERR_OUTCOME_UNKNOWN
+ * becomes ERR_COMMIT_UNKNOWN; what the store refused becomes a 4xx with its reason. */
+bool catalog__change_failed(struct err *err);
+/* For reading a table's metadata file: ERR_NOT_FOUND names it; a broken file is ours to answer for.
+ */
+bool catalog__metadata_failed(struct str location, struct err *err);
+
+/* Change row of a request; token as given or, when absent, drawn. */
+struct sql_change catalog__change(
+    struct arena *a, const struct caller *by, struct str token, struct str digest);
+
+/* A location a client asked for: without trailing slashes, inside the warehouse's bases, and where
+ * it lies. ERR_INVALID_ARGUMENT. */
+MUST bool place__check(struct arena *a, const struct catalog *c, struct str asked,
+    struct str *location, struct sql_place *place, struct err *err);
+/* <base>/<levels>/<table>-<uuid>, or below the namespace's own location when it has one: readable
+ * in a bucket browser, never used twice. */
+struct str place__default(struct arena *a, const struct catalog *c, const struct sql_ns *ns,
+    struct str name, struct str uuid);
+
+/* Pages: the token says where to go on and binds to what is listed. */
+enum { PAGE_DEFAULT = 1000, PAGE_MAX = 10000, PAGE_BATCH = 2000 };
+struct str page__token(
+    struct arena *a, const struct catalog *c, struct str parent, const char *kind, struct str last);
+MUST bool page__after(struct arena *a, const struct catalog *c, struct str parent, const char *kind,
+    const struct page *page, struct str *after, size_t *limit, struct err *err);
+
+/* Reads names batch by batch until the page is full or the end: what both lists have in common. */
+struct names {
+    struct str *v;
+    size_t n, cap;
+};
+typedef bool names_fn(struct arena *a, const struct catalog *c, struct str parent, struct str after,
+    size_t limit, struct str **names, size_t *n, bool *found, struct err *err);
+MUST bool page__read(struct arena *a, const struct catalog *c, struct str parent, const char *kind,
+    const struct page *page, names_fn *read, struct names *out, bool *found, struct str *next,
+    struct err *err);

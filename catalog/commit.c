@@ -1,0 +1,228 @@
+/* The commit: requirements against the current state, updates on a draft, a new file, and the swap
+ * of the pointer. What this product exists for. */
+#include "arena.h"
+#include "cache.h"
+#include "metric.h"
+#include "requirement.h"
+#include "table_priv.h"
+#include "update.h"
+
+enum { ROUNDS = 4 };
+
+struct commit {
+    struct arena *a;
+    struct catalog *c;
+    const struct caller *by;
+    const struct ident *id;
+    const json_t *requirements, *updates;
+    struct str digest; /* of the request */
+};
+
+/* A table's current state. */
+struct base {
+    struct sql_object *row;
+    const struct metadata *metadata;
+};
+
+static bool base_read(const struct commit *r, struct base *out, struct err *err)
+{
+    bool ns_found;
+    struct metadata *m;
+    if (!sql_object_get(
+            r->a, r->c->sql, r->c->warehouse.id, r->id->ns, r->id->name, &ns_found, &out->row, err))
+        return catalog__change_failed(err);
+    if (!out->row || out->row->kind != SQL_TABLE)
+        return table__no_such(r->a, r->id, err);
+    if (!cache_get(r->c->cache, out->row->metadata_location, &m, err)) {
+        catalog__metadata_failed(out->row->metadata_location, err);
+        /* The commit was certainly not applied: no 5xx. */
+        return err->kind == ERR_INTERNAL ? err_as(err, ERR_VALIDATION)
+                                         : catalog__change_failed(err);
+    }
+    out->metadata = metadata_hold(r->a, m);
+    return true;
+}
+
+/* A commit that moves the table has its new location checked like that of a new table. */
+static bool moved_place(
+    const struct commit *r, struct draft *d, struct sql_place *place, struct err *err)
+{
+    if (!d->location_changed)
+        return true;
+    return place__check(r->a, r->c, d->head.location, &d->head.location, place, err);
+}
+
+/* ERR_CAS_LOST: somebody was faster; nothing is left behind. */
+static bool swap(const struct commit *r, const struct base *base, const struct draft *d,
+    const struct sql_place *place, struct written *w, struct err *err)
+{
+    struct sql_swap s = {
+        .warehouse = r->c->warehouse.id,
+        .object = base->row->id,
+        .old_metadata_location = base->row->metadata_location,
+        .metadata_location = w->location,
+        .by = catalog__change(r->a, r->by, w->token, r->digest),
+    };
+    if (d->location_changed) {
+        s.location = d->head.location;
+        s.place = place;
+    }
+    enum sql_swap_result result;
+    if (!sql_object_swap(r->c->sql, &s, 1, &result, err)) {
+        catalog__change_failed(err);
+        if (err->kind == ERR_COMMIT_UNKNOWN)
+            metadata_unref(&w->metadata); /* the file stays: the pointer may name it */
+        else
+            table__discard(r->c, w);
+        return false;
+    }
+    if (result == SQL_SWAPPED)
+        return true;
+    table__discard(r->c, w);
+    if (result == SQL_SWAP_LOST)
+        return err_set(err, ERR_CAS_LOST, "the table changed meanwhile");
+    return err_set(err, ERR_INVALID_ARGUMENT,
+        "Invalid location: %.*s is, contains or lies in the location of another table",
+        STR_ARG(d->head.location));
+}
+
+/* One attempt, the steps of the specification in their order. */
+static bool commit_once(const struct commit *r, struct loaded *out, struct err *err)
+{
+    struct base base;
+    struct sql_place place;
+    struct written w;
+    TRY(base_read(r, &base, err));
+    TRY(requirements_check(base.metadata, r->requirements, err));
+
+    struct draft *d = draft_begin(r->a, base.metadata);
+    TRY(updates_apply(d, r->updates, err));
+    if (d->changes == 0) {
+        metric_add(METRIC_commits_noop_total, 1);
+        *out = (struct loaded){.metadata = base.metadata};
+        return true;
+    }
+    TRY(moved_place(r, d, &place, err));
+    TRY(table__write(r->a, r->c, d, &w, err));
+    TRY(swap(r, &base, d, &place, &w, err));
+    metric_add(METRIC_commits_applied_total, 1);
+    table__keep(r->a, r->c, &w, out);
+    return true;
+}
+
+/* Did an earlier copy of this very request succeed, its answer lost on the way? Only commits that
+ * add a snapshot are looked for: their bodies carry ids that nobody draws twice. */
+static bool applied_before(const struct commit *r, struct loaded *out)
+{
+    size_t i;
+    json_t *u;
+    bool adds = false;
+    json_array_foreach(r->updates, i, u)
+    {
+        struct str action = str_from(json_string_value(json_object_get(u, "action")));
+        adds = adds || str_eq_nocase(action, STR("add-snapshot"));
+    }
+    struct base base;
+    struct str then;
+    struct metadata *m;
+    struct err ignored;
+    if (!adds || !base_read(r, &base, &ignored) ||
+        !sql_change_by_digest(
+            r->a, r->c->sql, r->c->warehouse.id, base.row->id, r->digest, &then, &ignored) ||
+        !then.p)
+        return false;
+    if (cache_get(r->c->cache, then, &m, &ignored))
+        *out = (struct loaded){.metadata = metadata_hold(r->a, m)};
+    else
+        *out = (struct loaded){.metadata = base.metadata};
+    return true;
+}
+
+/* The format version a new table starts with, so that a v1 table is no downgrade. */
+static int64_t first_version(const json_t *updates)
+{
+    size_t i;
+    json_t *u;
+    json_array_foreach(updates, i, u)
+    {
+        struct str action = str_from(json_string_value(json_object_get(u, "action")));
+        if (str_eq_nocase(action, STR("upgrade-format-version")))
+            return json_integer_value(json_object_get(u, "format-version"));
+    }
+    return 2;
+}
+
+static bool commit_create(const struct commit *r, struct loaded *out, struct err *err)
+{
+    struct sql_ns *ns;
+    struct sql_place place;
+    struct written w;
+    TRY(table__name_free(r->a, r->c, r->id, NEW_COMMIT, &ns, err));
+    struct draft *d = draft_begin_empty(r->a, first_version(r->updates));
+    TRY(updates_apply(d, r->updates, err));
+    TRY(draft_check_complete(d, err));
+    TRY(place__check(r->a, r->c, d->head.location, &d->head.location, &place, err));
+    TRY(table__write(r->a, r->c, d, &w, err));
+    table__make_dirs(r->a, r->c, d->head.location);
+    struct sql_new_object o = {
+        .warehouse = r->c->warehouse.id,
+        .ns = r->id->ns,
+        .name = r->id->name,
+        .kind = SQL_TABLE,
+        .uuid = d->head.uuid,
+        .location = d->head.location,
+        .metadata_location = w.location,
+        .place = place,
+    };
+    if (!table__insert(r->a, r->c, r->by, &o, w.token, r->digest, NEW_COMMIT, err)) {
+        if (err->kind == ERR_COMMIT_UNKNOWN)
+            metadata_unref(&w.metadata);
+        else
+            table__discard(r->c, &w);
+        return false;
+    }
+    metric_add(METRIC_commits_applied_total, 1);
+    table__keep(r->a, r->c, &w, out);
+    return true;
+}
+
+static bool commit_existing(const struct commit *r, struct loaded *out, struct err *err)
+{
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        if (commit_once(r, out, err))
+            return true;
+        if (err->kind != ERR_CAS_LOST)
+            return false;
+        metric_add(METRIC_commits_lost_total, 1);
+    }
+    return err_set(err, ERR_COMMIT_FAILED,
+        "The table was changed by others %d times while this commit was tried; refresh and try "
+        "again",
+        ROUNDS);
+}
+
+bool table_commit(struct arena *a, struct catalog *c, const struct caller *by,
+    const struct ident *id, const json_t *body, struct str digest, struct loaded *out,
+    struct err *err)
+{
+    struct commit r = {
+        .a = a,
+        .c = c,
+        .by = by,
+        .id = id,
+        .requirements = json_object_get(body, "requirements"),
+        .updates = json_object_get(body, "updates"),
+        .digest = digest,
+    };
+    bool create;
+    TRY(requirements_create(r.requirements, &create, err));
+    if (create ? commit_create(&r, out, err) : commit_existing(&r, out, err))
+        return true;
+    if (err->kind == ERR_COMMIT_FAILED) {
+        metric_add(METRIC_commits_requirement_total, 1);
+        return applied_before(&r, out);
+    }
+    if (err->kind == ERR_COMMIT_UNKNOWN)
+        metric_add(METRIC_commits_unknown_total, 1);
+    return false;
+}

@@ -1,0 +1,105 @@
+#include "ident.h"
+
+#include "arena.h"
+
+enum { LEVEL_MAX = 255, PATH_MAX_BYTES = 2048 };
+
+/* The separator is checked by the caller that knows whether it may occur. */
+static bool name_has_control(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c < 0x20 || c == 0x7f)
+            return true;
+    }
+    return false;
+}
+
+bool ident_name_check(struct str name, const char *what, struct err *err)
+{
+    if (name.n == 0)
+        return err_set(err, ERR_BAD_REQUEST, "Invalid %s: the name is empty", what);
+    if (name.n > LEVEL_MAX)
+        return err_set(err, ERR_BAD_REQUEST,
+            "Invalid %s: the name has %zu bytes, at most %d are allowed", what, name.n, LEVEL_MAX);
+    if (str_eq(name, STR(".")) || str_eq(name, STR("..")))
+        return err_set(err, ERR_BAD_REQUEST, "Invalid %s: '%.*s' is reserved", what, STR_ARG(name));
+    if (name_has_control(name))
+        return err_set(
+            err, ERR_BAD_REQUEST, "Invalid %s: the name contains a control character", what);
+    if (!str_is_utf8(name))
+        return err_set(err, ERR_BAD_REQUEST, "Invalid %s: the name is not valid UTF-8", what);
+    return true;
+}
+
+bool ident_ns_check(struct str path, struct err *err)
+{
+    if (path.n == 0)
+        return err_set(err, ERR_BAD_REQUEST, "Invalid namespace: it has no levels");
+    if (path.n > PATH_MAX_BYTES)
+        return err_set(err, ERR_BAD_REQUEST,
+            "Invalid namespace: its levels have %zu bytes together, at most %d are allowed", path.n,
+            PATH_MAX_BYTES);
+    struct str rest = path;
+    while (rest.p) {
+        struct str level = str_cut(&rest, IDENT_SEPARATOR);
+        TRY(ident_name_check(level, "namespace level", err));
+    }
+    return true;
+}
+
+bool ident_ns_from_json(struct arena *a, const json_t *levels, struct str *out, struct err *err)
+{
+    size_t n = json_array_size(levels);
+    size_t bytes = n ? n - 1 : 0;
+    size_t i;
+    json_t *level;
+    json_array_foreach(levels, i, level)
+    {
+        if (!json_is_string(level))
+            return err_set(err, ERR_BAD_REQUEST, "Invalid namespace: level %zu is not a string", i);
+        struct str s = {json_string_value(level), json_string_length(level)};
+        TRY(ident_name_check(s, "namespace level", err));
+        bytes += s.n;
+    }
+    char *p = arena_alloc(a, bytes + 1);
+    size_t at = 0;
+    json_array_foreach(levels, i, level)
+    {
+        if (i > 0)
+            p[at++] = IDENT_SEPARATOR;
+        memcpy(p + at, json_string_value(level), json_string_length(level));
+        at += json_string_length(level);
+    }
+    p[at] = '\0';
+    struct str path = {p, at};
+    TRY(ident_ns_check(path, err));
+    *out = path;
+    return true;
+}
+
+bool ident_from_json(struct arena *a, const json_t *id, struct ident *out, struct err *err)
+{
+    struct ident found;
+    TRY(ident_ns_from_json(a, json_object_get(id, "namespace"), &found.ns, err));
+    const json_t *name = json_object_get(id, "name");
+    found.name = arena_dup(a, (struct str){json_string_value(name), json_string_length(name)});
+    TRY(ident_name_check(found.name, "table name", err));
+    *out = found;
+    return true;
+}
+
+struct str ident_ns_text(struct arena *a, struct str ns)
+{
+    char *p = arena_cstr(a, ns);
+    for (size_t i = 0; i < ns.n; i++)
+        if (p[i] == IDENT_SEPARATOR)
+            p[i] = '.';
+    return (struct str){p, ns.n};
+}
+
+struct str ident_text(struct arena *a, const struct ident *id)
+{
+    struct str ns = ident_ns_text(a, id->ns);
+    return arena_printf(a, "%.*s.%.*s", STR_ARG(ns), STR_ARG(id->name));
+}

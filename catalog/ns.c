@@ -1,0 +1,162 @@
+#include "ns.h"
+
+#include "arena.h"
+#include "catalog_priv.h"
+#include "metric.h"
+
+enum { ROUNDS_MAX = 64 };
+
+/* A namespace's properties are small and read rarely; a tree is the plain way to change them. */
+static void json_release(void *json)
+{
+    json_decref(json);
+}
+
+static json_t *hold(struct arena *a, json_t *json)
+{
+    return arena_hold(a, json, json_release);
+}
+
+static struct str dump(struct arena *a, const json_t *json)
+{
+    metric_add(METRIC_json_dumps_total, 1);
+    char *text = json_dumps(json, JSON_COMPACT);
+    return str_from(arena_hold(a, text, xfree));
+}
+
+static bool no_such(struct arena *a, struct str ns, struct err *err)
+{
+    struct str text = ident_ns_text(a, ns);
+    return err_set(err, ERR_NO_SUCH_NAMESPACE, "Namespace does not exist: %.*s", STR_ARG(text));
+}
+
+bool ns_create(struct arena *a, struct catalog *c, const struct caller *by, const json_t *body,
+    struct sql_ns *out, struct err *err)
+{
+    struct str path;
+    TRY(ident_ns_from_json(a, json_object_get(body, "namespace"), &path, err));
+    const json_t *properties = json_object_get(body, "properties");
+    struct str text = json_is_object(properties) ? dump(a, properties) : STR("{}");
+    struct sql_change change = catalog__change(a, by, (struct str){0}, (struct str){0});
+    bool created;
+    if (!sql_ns_create(a, c->sql, c->warehouse.id, path, text, &change, &created, err))
+        return catalog__change_failed(err);
+    if (!created) {
+        struct str shown = ident_ns_text(a, path);
+        return err_set(err, ERR_ALREADY_EXISTS, "Namespace already exists: %.*s", STR_ARG(shown));
+    }
+    *out = (struct sql_ns){.path = path, .properties = text};
+    return true;
+}
+
+bool ns_drop(
+    struct arena *a, struct catalog *c, const struct caller *by, struct str ns, struct err *err)
+{
+    struct sql_change change = catalog__change(a, by, (struct str){0}, (struct str){0});
+    struct sql_ns_content in = {0};
+    bool dropped;
+    if (!sql_ns_drop(c->sql, c->warehouse.id, ns, &change, &dropped, &in, err))
+        return catalog__change_failed(err);
+    if (dropped)
+        return true;
+    if (in.tables + in.views + in.namespaces == 0)
+        return no_such(a, ns, err);
+    struct str text = ident_ns_text(a, ns);
+    return err_set(err, ERR_NAMESPACE_NOT_EMPTY,
+        "Namespace %.*s is not empty. Contains %lld table(s), %lld view(s), %lld namespace(s).",
+        STR_ARG(text), (long long)in.tables, (long long)in.views, (long long)in.namespaces);
+}
+
+/* Keys that a request both sets and removes, as "[a, b]"; empty when there are none. */
+static struct str keys_in_both(struct arena *a, const json_t *removals, const json_t *updates)
+{
+    struct str list = {0};
+    size_t i;
+    json_t *key;
+    json_array_foreach(removals, i, key)
+    {
+        if (!json_object_get(updates, json_string_value(key)))
+            continue;
+        list = list.p ? arena_printf(a, "%.*s, %s", STR_ARG(list), json_string_value(key))
+                      : arena_dup(a, str_from(json_string_value(key)));
+    }
+    return list;
+}
+
+/* The properties after the change; out tells what happened to each key. */
+static json_t *properties_changed(struct arena *a, struct str before, const json_t *removals,
+    json_t *updates, struct ns_changes *out)
+{
+    json_t *after = hold(a, json_loadb(before.p, before.n, 0, NULL));
+    *out = (struct ns_changes){hold(a, json_array()), hold(a, json_array()), hold(a, json_array())};
+    size_t i;
+    json_t *key;
+    json_array_foreach(removals, i, key)
+    {
+        bool there = json_object_del(after, json_string_value(key)) == 0;
+        json_array_append(there ? out->removed : out->missing, key);
+    }
+    const char *name;
+    json_t *value;
+    json_object_foreach(updates, name, value)
+    {
+        json_object_set(after, name, value);
+        json_array_append_new(out->updated, json_string(name));
+    }
+    return after;
+}
+
+bool ns_update(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
+    const json_t *body, struct ns_changes *out, struct err *err)
+{
+    const json_t *removals = json_object_get(body, "removals");
+    json_t *updates = json_object_get(body, "updates");
+    struct str both = keys_in_both(a, removals, updates);
+    if (both.p)
+        return err_set(err, ERR_UNPROCESSABLE,
+            "Invalid namespace update, cannot simultaneously set and remove keys: [%.*s]",
+            STR_ARG(both));
+    struct sql_change change = catalog__change(a, by, (struct str){0}, (struct str){0});
+    for (unsigned round = 0; round < ROUNDS_MAX; round++) {
+        struct sql_ns *row;
+        if (!sql_ns_get(a, c->sql, c->warehouse.id, ns, &row, err))
+            return catalog__change_failed(err);
+        if (!row)
+            return no_such(a, ns, err);
+        struct str after = dump(a, properties_changed(a, row->properties, removals, updates, out));
+        bool swapped;
+        if (!sql_ns_set_properties(
+                c->sql, c->warehouse.id, row->id, row->version, after, &change, &swapped, err))
+            return catalog__change_failed(err);
+        if (swapped)
+            return true;
+        /* Somebody else's change came between: both concern keys, so ours goes on top of it. */
+    }
+    return err_set(err, ERR_BUSY,
+        "Too many changes of the namespace's properties at once, try again");
+}
+
+static bool children(struct arena *a, const struct catalog *c, struct str parent, struct str after,
+    size_t limit, struct str **names, size_t *n, bool *found, struct err *err)
+{
+    return sql_ns_page(a, c->sql, c->warehouse.id, parent, after, limit, names, n, found, err);
+}
+
+bool ns_list(struct arena *a, struct catalog *c, struct str parent, const struct page *page,
+    struct str **names, size_t *n, struct str *next, struct err *err)
+{
+    struct names list;
+    bool found;
+    if (!page__read(a, c, parent, "namespaces", page, children, &list, &found, next, err))
+        return catalog__read_failed(err);
+    struct str again;
+    /* PyIceberg encodes the levels of a parent and its HTTP library encodes them once more. */
+    if (!found && str_find(parent, '%') < parent.n &&
+        str_pct_decode(a, parent, STR_PLUS_LITERAL, &again) && !str_eq(again, parent))
+        return ns_list(a, c, again, page, names, n, next, err);
+    if (!found)
+        return no_such(a, parent, err);
+    *names = list.v;
+    *n = list.n;
+    return true;
+}

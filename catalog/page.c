@@ -1,0 +1,94 @@
+/* Pages of names: opaque tokens, and the loop that fills a page from the database. */
+#include "arena.h"
+#include "catalog_priv.h"
+#include "digest.h"
+
+enum { TOKEN_VERSION = 1, TOKEN_HEAD = 1 + 8 };
+
+/* Binds a token to its list, so that it is not taken for another one by accident. It protects
+ * nothing: a forged token only says where to go on in a list its owner may read anyway. */
+static uint64_t list_hash(
+    struct arena *a, const struct catalog *c, struct str parent, const char *kind)
+{
+    return digest_hash64(
+        arena_printf(a, "%.*s/%s/%.*s", STR_ARG(c->warehouse.uuid), kind, STR_ARG(parent)));
+}
+
+struct str page__token(
+    struct arena *a, const struct catalog *c, struct str parent, const char *kind, struct str last)
+{
+    uint64_t hash = list_hash(a, c, parent, kind);
+    char *p = arena_alloc(a, TOKEN_HEAD + last.n);
+    p[0] = TOKEN_VERSION;
+    memcpy(p + 1, &hash, sizeof hash);
+    memcpy(p + TOKEN_HEAD, last.p, last.n);
+    return b64url_encode(a, (struct str){p, TOKEN_HEAD + last.n});
+}
+
+bool page__after(struct arena *a, const struct catalog *c, struct str parent, const char *kind,
+    const struct page *page, struct str *after, size_t *limit, struct err *err)
+{
+    *after = (struct str){0};
+    *limit = SIZE_MAX;
+    if (!page->token.p) /* never page unasked: some clients read the first page only */
+        return true;
+    *limit = page->size ? (size_t)page->size : PAGE_DEFAULT;
+    if (*limit > PAGE_MAX)
+        *limit = PAGE_MAX;
+    if (page->token.n == 0)
+        return true;
+    struct str raw;
+    uint64_t hash = list_hash(a, c, parent, kind);
+    if (!b64url_decode(a, page->token, &raw) || raw.n <= TOKEN_HEAD || raw.p[0] != TOKEN_VERSION ||
+        memcmp(raw.p + 1, &hash, sizeof hash) != 0)
+        return err_set(
+            err, ERR_BAD_REQUEST, "Invalid pageToken: it is not one that this list has handed out");
+    *after = str_sub(raw, TOKEN_HEAD, raw.n - TOKEN_HEAD);
+    return true;
+}
+
+static void names_add(struct arena *a, struct names *out, const struct str *v, size_t n)
+{
+    if (out->n + n > out->cap) {
+        size_t cap = out->cap ? out->cap * 2 : n;
+        while (cap < out->n + n)
+            cap *= 2;
+        struct str *grown = ARENA_ARRAY(a, struct str, cap);
+        if (out->n)
+            memcpy(grown, out->v, out->n * sizeof *grown);
+        out->v = grown;
+        out->cap = cap;
+    }
+    if (n)
+        memcpy(out->v + out->n, v, n * sizeof *v);
+    out->n += n;
+}
+
+bool page__read(struct arena *a, const struct catalog *c, struct str parent, const char *kind,
+    const struct page *page, names_fn *read, struct names *out, bool *found, struct str *next,
+    struct err *err)
+{
+    struct str after;
+    size_t limit;
+    TRY(page__after(a, c, parent, kind, page, &after, &limit, err));
+    *out = (struct names){0};
+    *next = (struct str){0};
+    for (;;) {
+        /* One more than the page holds tells whether another page follows. */
+        size_t want = limit - out->n < PAGE_BATCH ? limit - out->n + 1 : PAGE_BATCH;
+        struct str *v;
+        size_t n;
+        TRY(read(a, c, parent, after, want, &v, &n, found, err));
+        if (!*found)
+            return true;
+        names_add(a, out, v, n);
+        if (out->n > limit) {
+            out->n = limit;
+            *next = page__token(a, c, parent, kind, out->v[limit - 1]);
+            return true;
+        }
+        if (n < want)
+            return true;
+        after = out->v[out->n - 1];
+    }
+}
