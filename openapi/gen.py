@@ -134,7 +134,8 @@ class Bodies:
     def fields(self, node, hint):
         rows = []
         for name, sub in node["properties"].items():
-            body = self.of({k: v for k, v in sub.items() if k != "x-alias"}, f"{hint}_{snake(name)}")
+            plain = {k: v for k, v in sub.items() if k != "x-alias"}
+            body = self.of(plain, f"{hint}_{snake(name)}")
             # A server assigns what is read-only: requests may leave it out.
             needed = name in node.get("required", []) and not self.spec.resolve(sub).get("readOnly")
             alias = quote(sub["x-alias"]) if "x-alias" in sub else "NULL"

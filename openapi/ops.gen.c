@@ -163,13 +163,19 @@ static const struct body_field fields_set_default_sort_order_update[] = {
 };
 static const struct body body_set_default_sort_order_update = {.types = BODY_OBJECT, .fields = fields_set_default_sort_order_update, .n_fields = 2};
 static const struct body body_any_int64 = {.types = BODY_INT64};
+static const char *const values_summary_operation[] = {"append", "replace", "overwrite", "delete", NULL};
+static const struct body body_summary_operation = {.types = BODY_STRING, .values = values_summary_operation};
+static const struct body_field fields_summary[] = {
+    {"operation", NULL, true, &body_summary_operation},
+};
+static const struct body body_summary = {.types = BODY_OBJECT, .fields = fields_summary, .n_fields = 1, .items = &body_any_string};
 static const struct body_field fields_new_snapshot[] = {
     {"snapshot-id", NULL, true, &body_any_int64},
     {"parent-snapshot-id", NULL, false, &body_any_int64},
     {"sequence-number", NULL, false, &body_any_int64},
     {"timestamp-ms", NULL, true, &body_any_int64},
     {"manifest-list", NULL, true, &body_any_string},
-    {"summary", NULL, true, &body_string_map},
+    {"summary", NULL, true, &body_summary},
     {"schema-id", NULL, false, &body_any_int32},
     {"first-row-id", NULL, false, &body_any_int64},
     {"added-rows", NULL, false, &body_any_int64},

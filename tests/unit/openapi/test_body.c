@@ -196,8 +196,15 @@ END_TEST
 static const struct sample snapshots[] = {
     {OP_UPDATE_TABLE, SNAPSHOT(",'manifest-list':'x','summary':{'operation':'append'}"),        NULL},
     {OP_UPDATE_TABLE,
-     SNAPSHOT(",'manifest-list':'x','summary':{},'parent-snapshot-id':null,'key-id':null"),
+     SNAPSHOT(",'manifest-list':'x','summary':{'operation':'delete'},'parent-snapshot-id':null,"
+                 "'key-id':null"),
      NULL                                                                                           },
+    {OP_UPDATE_TABLE, SNAPSHOT(",'manifest-list':'x','summary':{}"),
+     "/updates/0/snapshot/summary/operation: required member is missing"                            },
+    {OP_UPDATE_TABLE, SNAPSHOT(",'manifest-list':'x','summary':{'operation':'merge'}"),
+     "/updates/0/snapshot/summary/operation: expected one of append, replace, overwrite, "
+     "delete, "
+        "found \"merge\""                                                                           },
     {OP_UPDATE_TABLE, SNAPSHOT(",'manifest-list':'x'"),
      "/updates/0/snapshot/summary: required member is missing"                                      },
     {OP_UPDATE_TABLE, SNAPSHOT(",'summary':{'operation':'append'}"),
@@ -205,7 +212,9 @@ static const struct sample snapshots[] = {
     {OP_UPDATE_TABLE,
      SNAPSHOT(",'manifest-list':'x','summary':{'operation':'append','added-records':3}"),
      "/updates/0/snapshot/summary/added-records: expected a string, found an integer"               },
-    {OP_UPDATE_TABLE, SNAPSHOT(",'manifest-list':'x','summary':{},'parent-snapshot-id':1.5"),
+    {OP_UPDATE_TABLE,
+     SNAPSHOT(",'manifest-list':'x','summary':{'operation':'append'},"
+                 "'parent-snapshot-id':1.5"),
      "/updates/0/snapshot/parent-snapshot-id: expected an integer, found a number with a "
         "fraction"                                                                                  },
     {OP_UPDATE_TABLE, "{'updates':[{'action':'add-snapshot','snapshot':{'snapshot-id':1e3}}]}",
