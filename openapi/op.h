@@ -90,10 +90,10 @@ MUST bool op_find(struct arena *a, enum op_method method, struct str path, struc
  * which op_find answers ERR_METHOD or ERR_NO_ROUTE, as the path deserves. */
 bool op_method_parse(struct str s, enum op_method *out);
 
-/* Checks the decoded query and header values of a call, in the order of op->params (absent ones have
- * p == NULL; places of path parameters are not looked at); values of PARAM_ENUM and PARAM_BOOL are
- * normalised to lower case in place.
- * ERR_BAD_REQUEST names the parameter, what was expected and what was found. */
+/* Checks the decoded query and header values of a call, in the order of op->params (absent ones
+ * have p == NULL; places of path parameters are not looked at); values of PARAM_ENUM and PARAM_BOOL
+ * are normalised to lower case in place. ERR_BAD_REQUEST names the parameter, what was expected and
+ * what was found. */
 MUST bool op_check_params(
     struct arena *a, const struct op *op, struct str *values, struct err *err);
 
