@@ -1,0 +1,301 @@
+#include "sql_priv.h"
+
+#include "clock.h"
+#include "lane.h"
+#include "metric.h"
+#include "uuid.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const struct driver *driver_of(struct str database)
+{
+    if (str_starts(database, STR("sqlite:")))
+        return &driver_lite;
+    if (str_starts(database, STR("postgresql://")) || str_starts(database, STR("postgres://")))
+        return &driver_pg;
+    return NULL;
+}
+
+static void pool_init(struct pool *p, unsigned max)
+{
+    p->max = max;
+    p->idle = xcalloc(max, sizeof(p->idle[0]));
+}
+
+static struct sql *sql_new(const struct sql_conf *conf, const struct driver *driver)
+{
+    struct sql *s = xcalloc(1, sizeof(*s));
+    unsigned pool = conf->pool ? conf->pool : 1;
+    pthread_condattr_t attr;
+
+    s->driver = driver;
+    s->conf = *conf;
+    s->conf.database = xstrdup(conf->database);
+    s->arena = arena_new();
+    pthread_mutex_init(&s->mutex, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->freed, &attr);
+    pthread_condattr_destroy(&attr);
+    pool_init(&s->pools[DB_READ], pool);
+    pool_init(&s->pools[DB_WRITE], driver->engine == ENGINE_LITE ? 1 : pool);
+    return s;
+}
+
+bool sql_open(const struct sql_conf *conf, struct sql **out, struct err *err)
+{
+    assert(lane_may_block());
+    const struct driver *driver = driver_of(str_from(conf->database));
+    if (!driver)
+        return err_set(err, ERR_INTERNAL,
+            "The database is given as \"sqlite:PATH\" or as \"postgresql://HOST/DATABASE\"");
+
+    AUTO(sql_close) struct sql *s = sql_new(conf, driver);
+    struct db *db = NULL;
+
+    TRY(driver->open(&s->conf, &s->home, err));
+    s->name = driver->name(s->arena, &s->conf);
+    TRY(sql__take(s, DB_WRITE, &db, err));
+    sql__give(s, &db);
+    *out = TAKE(s);
+    return true;
+}
+
+static void close_idle(struct sql *s, struct pool *p)
+{
+    while (p->idle_n > 0) {
+        s->driver->disconnect(&p->idle[--p->idle_n]);
+        p->open_n--;
+    }
+}
+
+void sql_close(struct sql **sp)
+{
+    struct sql *s = *sp;
+
+    if (!s)
+        return;
+    for (size_t i = 0; i < DB_ROLES; i++) {
+        close_idle(s, &s->pools[i]);
+        assert(s->pools[i].open_n == 0);
+        xfree(s->pools[i].idle);
+    }
+    s->driver->close(&s->home);
+    pthread_cond_destroy(&s->freed);
+    pthread_mutex_destroy(&s->mutex);
+    arena_free(&s->arena);
+    xfree((void *)(uintptr_t)s->conf.database);
+    xfree(s);
+    *sp = NULL;
+}
+
+struct str sql_name(const struct sql *s)
+{
+    return s->name;
+}
+
+/* --- time --- */
+
+static void sleep_us(int64_t us)
+{
+    struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+
+    while (nanosleep(&t, &t) != 0 && errno == EINTR)
+        ;
+}
+
+bool sql__pause(struct pace *p)
+{
+    enum { FIRST_US = 10000, MOST_US = 500000 };
+    int64_t left = p->until_us - clock_mono_us();
+    int64_t pause = p->n < 6 ? (int64_t)FIRST_US << p->n : MOST_US;
+    uint32_t random;
+
+    if (left <= 0)
+        return false;
+    uuid_random(&random, sizeof(random));
+    pause = pause / 2 + (int64_t)(random % (uint64_t)pause); /* 0.5 to 1.5 of it */
+    p->n++;
+    sleep_us(pause < left ? pause : left);
+    return true;
+}
+
+/* --- connections --- */
+
+/* PostgreSQL has one pool for both roles. */
+static struct pool *pool_for(struct sql *s, enum db_role role)
+{
+    return &s->pools[s->driver->engine == ENGINE_LITE ? role : DB_WRITE];
+}
+
+/* With the mutex held. An idle connection, or NULL and the right to open one. */
+static bool wait_for_turn(struct sql *s, struct pool *p, struct db **out)
+{
+    int64_t until = clock_mono_us() + SQL_WAIT_US;
+    struct timespec t = {.tv_sec = until / 1000000, .tv_nsec = until % 1000000 * 1000};
+
+    while (p->idle_n == 0 && p->open_n == p->max)
+        if (pthread_cond_timedwait(&s->freed, &s->mutex, &t) == ETIMEDOUT)
+            break;
+    if (p->idle_n > 0) {
+        *out = p->idle[--p->idle_n];
+        return true;
+    }
+    if (p->open_n == p->max)
+        return false;
+    p->open_n++;
+    *out = NULL;
+    return true;
+}
+
+static void forget(struct sql *s, struct pool *p)
+{
+    pthread_mutex_lock(&s->mutex);
+    p->open_n--;
+    pthread_cond_broadcast(&s->freed);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+static bool open_one(
+    struct sql *s, struct pool *p, enum db_role role, struct db **out, struct err *err)
+{
+    bool again;
+
+    if (!s->driver->connect(&s->conf, role, out, err)) {
+        forget(s, p);
+        return false;
+    }
+    pthread_mutex_lock(&s->mutex);
+    again = p->lost_n > 0;
+    p->lost_n -= again;
+    pthread_mutex_unlock(&s->mutex);
+    if (again)
+        metric_add(METRIC_sql_reconnects_total, 1);
+    return true;
+}
+
+bool sql__take(struct sql *s, enum db_role role, struct db **out, struct err *err)
+{
+    assert(lane_may_block());
+    struct pool *p = pool_for(s, role);
+
+    for (;;) {
+        int64_t since = clock_mono_us();
+        struct db *db = NULL;
+
+        pthread_mutex_lock(&s->mutex);
+        bool ours = wait_for_turn(s, p, &db);
+        pthread_mutex_unlock(&s->mutex);
+        metric_observe(METRIC_sql_wait_seconds, clock_mono_us() - since);
+        if (!ours)
+            return err_set(err, ERR_UNAVAILABLE,
+                "No database connection was free for 2 seconds; all %u are in use", p->max);
+        if (!db)
+            return open_one(s, p, role, out, err);
+        if (s->driver->alive(db)) {
+            *out = db;
+            return true;
+        }
+        db->state = DB_SPENT;
+        sql__give(s, &db);
+    }
+}
+
+/* When one connection broke, the idle ones most likely did too. */
+void sql__give(struct sql *s, struct db **dbp)
+{
+    struct db *db = *dbp;
+    if (!db)
+        return;
+    struct pool *p = pool_for(s, db->role);
+
+    *dbp = NULL;
+    arena_reset(db->scratch);
+    pthread_mutex_lock(&s->mutex);
+    if (db->state == DB_GOOD) {
+        p->idle[p->idle_n++] = db;
+        db = NULL;
+    } else {
+        p->lost_n += p->idle_n + 1;
+        close_idle(s, p);
+    }
+    pthread_cond_signal(&s->freed);
+    pthread_mutex_unlock(&s->mutex);
+    if (!db)
+        return;
+    s->driver->disconnect(&db);
+    forget(s, p);
+}
+
+/* --- statements --- */
+
+bool sql__exec(
+    struct arena *a, struct db *db, const struct request *r, struct rows *out, struct err *err)
+{
+    const struct stmt_info *info = &stmt_info[r->stmt];
+    int64_t since = clock_mono_us();
+
+    for (unsigned i = 0; i < info->params; i++) {
+        struct str t = r->params[i].text;
+        if (t.n > 0 && memchr(t.p, '\0', t.n))
+            return err_set(err, ERR_INTERNAL,
+                "A text with a NUL byte cannot be stored (statement %s, parameter %u)", info->name,
+                i + 1);
+    }
+    bool ok = db->driver->exec(a, db, r, out, err);
+
+    metric_add(METRIC_sql_statements_total, 1);
+    metric_observe(METRIC_sql_seconds, clock_mono_us() - since);
+    return ok;
+}
+
+bool sql__once(struct arena *a, struct sql *s, enum db_role role, const struct request *r,
+    struct rows *out, struct err *err)
+{
+    struct pace pace = {.until_us = clock_mono_us() + SQL_AWAY_US};
+
+    for (;;) {
+        struct db *db = NULL;
+        bool ok = sql__take(s, role, &db, err) && sql__exec(a, db, r, out, err);
+
+        sql__give(s, &db);
+        if (ok || (err->kind != ERR_UNAVAILABLE && err->kind != ERR_DB_RETRY))
+            return ok;
+        if (!sql__pause(&pace))
+            return err_as(err, ERR_UNAVAILABLE);
+        err_clear(err);
+    }
+}
+
+bool sql_ping(struct sql *s, struct err *err)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    struct rows rows;
+
+    return sql__read(a, s, STMT_PING, NULL, &rows, err);
+}
+
+struct str rows_str(const struct rows *r, size_t row, size_t column)
+{
+    assert(row < r->n && column < r->columns);
+    return r->cells[row * r->columns + column];
+}
+
+int64_t rows_i64(const struct rows *r, size_t row, size_t column)
+{
+    struct str s = rows_str(r, row, column);
+    int64_t n = 0;
+
+    return s.p && str_to_i64(s, &n) ? n : 0;
+}
+
+void rows_names(struct arena *a, const struct rows *r, struct str **names, size_t *n)
+{
+    *n = r->n;
+    *names = ARENA_ARRAY(a, struct str, r->n + 1);
+    for (size_t i = 0; i < r->n; i++)
+        (*names)[i] = rows_str(r, i, 0);
+}

@@ -1,0 +1,128 @@
+/* Shared by the files of sql: the handle, statements on pooled connections, units of work. */
+#pragma once
+
+#include <pthread.h>
+
+#include "arena.h"
+#include "driver.h"
+#include "sql.h"
+
+/* Connections of one role. */
+struct pool {
+    struct db **idle;
+    unsigned idle_n, open_n, max;
+    unsigned lost_n; /* closed because they broke: the next one opened is a reconnect */
+};
+
+struct sql {
+    const struct driver *driver;
+    struct sql_conf conf; /* its own copies */
+    void *home;
+    struct arena *arena;
+    struct str name;
+    pthread_mutex_t mutex; /* guards the pools */
+    pthread_cond_t freed;
+    struct pool pools[DB_ROLES];
+};
+
+/* --- time and patience --- */
+
+enum {
+    SQL_READ_US = 5000000,   /* a read may take that long */
+    SQL_WRITE_US = 10000000, /* a statement of a unit of work */
+    SQL_WAIT_US = 2000000,   /* for a free connection */
+    SQL_AWAY_US = 3000000,   /* a database that is away is tried again that long */
+};
+
+/* The pace of repetitions: each pause twice the last, up to half a second, never past `until`. */
+struct pace {
+    int64_t until_us;
+    unsigned n;
+};
+/* False when there is no time left; otherwise the pause is over when it returns. */
+bool sql__pause(struct pace *p);
+
+/* --- connections --- */
+
+/* A connection for this thread alone. Waits up to two seconds for a free one. ERR_UNAVAILABLE. */
+MUST bool sql__take(struct sql *s, enum db_role role, struct db **out, struct err *err);
+/* Back into the pool, or closed when it broke. */
+void sql__give(struct sql *s, struct db **db);
+
+/* --- statements --- */
+
+/* One statement on a connection at hand. */
+MUST bool sql__exec(
+    struct arena *a, struct db *db, const struct request *r, struct rows *out, struct err *err);
+/* One statement on any connection, sent again while the database is away: for statements that may
+ * be carried out twice. */
+MUST bool sql__once(struct arena *a, struct sql *s, enum db_role role, const struct request *r,
+    struct rows *out, struct err *err);
+/* A read through sql__once; the parameters follow as an array. */
+#define sql__read(a, s, statement, params_, out, err)                                              \
+    sql__once((a), (s), DB_READ,                                                                   \
+        &(struct request){.stmt = (statement),                                                     \
+            .params = (params_),                                                                   \
+            .deadline_us = clock_mono_us() + SQL_READ_US},                                         \
+        (out), (err))
+
+struct str rows_str(const struct rows *r, size_t row, size_t column);
+/* 0 for NULL. */
+int64_t rows_i64(const struct rows *r, size_t row, size_t column);
+/* One column of names, as pages are. */
+void rows_names(struct arena *a, const struct rows *r, struct str **names, size_t *n);
+
+/* --- units of work: a transaction and its change row, repeated until its outcome is known --- */
+
+enum unit_end {
+    UNIT_COMMIT,
+    UNIT_ABANDON, /* nothing to change: the transaction is rolled back, the result stands */
+    UNIT_APPLIED, /* an earlier attempt was carried out; its result stands */
+};
+
+struct unit {
+    struct sql *s;
+    const struct sql_change *by;
+    int64_t warehouse;
+    enum effect effect; /* of the commit */
+    bool alone;         /* the work is one statement that needs no transaction around it */
+    struct db *db;      /* of this attempt */
+    struct arena *a;    /* of this attempt */
+    int64_t deadline_us;
+    enum unit_end end;
+    bool unclear; /* an earlier attempt's commit was sent and not answered */
+};
+
+/* Does the work inside the transaction. Sets u->end (UNIT_COMMIT to begin with) and returns true,
+ * or fails; ERR_DB_RETRY, ERR_DB_UNIQUE and ERR_DB_REFERENCE make it run again from the start. It
+ * must not write its result before it claimed the token. */
+typedef bool (*unit_fn)(struct unit *u, void *work, struct err *err);
+
+MUST bool sql__unit(struct unit *u, unit_fn fn, void *work, struct err *err);
+/* A statement of the unit. */
+MUST bool unit_exec(
+    struct unit *u, enum stmt stmt, const struct param *params, struct rows *out, struct err *err);
+
+struct claim {
+    const struct sql_change *by;
+    int64_t object;
+    const char *kind;
+    struct str location, metadata_location;
+};
+/* Writes the change row. When its token is there already, u->end becomes UNIT_APPLIED and the work
+ * must stop. A repetition waits here for the transaction whose answer was lost. */
+MUST bool unit_claim(struct unit *u, const struct claim *c, struct err *err);
+/* For a unit that found nothing to change: if an earlier attempt's commit is unclear, looks whether
+ * that was why; u->end becomes UNIT_APPLIED or UNIT_ABANDON. */
+MUST bool unit_abandon(struct unit *u, struct err *err);
+
+/* What follows the location in the metadata location, or all of it. */
+struct str change_relative(struct str location, struct str metadata_location);
+struct str change_absolute(struct arena *a, struct str location, struct str stored);
+
+/* --- parts of units --- */
+
+/* Occupies a place, or finds it taken. */
+MUST bool place_occupy(
+    struct unit *u, const struct sql_place *place, int64_t object, bool *taken, struct err *err);
+MUST bool place_free(struct unit *u, int64_t object, struct err *err);

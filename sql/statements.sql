@@ -1,0 +1,237 @@
+-- Every statement this server sends, for PostgreSQL and SQLite alike.
+--
+-- A block begins with "-- name: NAME (parameters) -> columns"; $1 is the first parameter. A name
+-- may end in .pg or .lite where the engines must differ. Other comments are dropped. gen.py writes
+-- stmt.gen.h and stmt.gen.c from this file.
+
+-- name: ping () -> one
+SELECT 1 AS one
+
+-- --- transactions -------------------------------------------------------------------------------
+
+-- name: begin.pg ()
+BEGIN ISOLATION LEVEL READ COMMITTED
+
+-- name: begin.lite ()
+BEGIN IMMEDIATE
+
+-- name: commit ()
+COMMIT
+
+-- name: rollback ()
+ROLLBACK
+
+-- --- migrations ---------------------------------------------------------------------------------
+
+-- The number is arbitrary; the lock ends with the transaction.
+-- name: migrate_lock.pg () -> locked
+SELECT 1 AS locked FROM pg_advisory_xact_lock(4061193870412)
+
+-- BEGIN IMMEDIATE was the lock.
+-- name: migrate_lock.lite () -> locked
+SELECT 1 AS locked
+
+-- name: schema_present.pg () -> present
+SELECT CASE WHEN to_regclass('schema_version') IS NULL THEN 0 ELSE 1 END AS present
+
+-- name: schema_present.lite () -> present
+SELECT count(*) AS present FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'
+
+-- name: schema_create ()
+CREATE TABLE schema_version (version BIGINT NOT NULL PRIMARY KEY, applied_ms BIGINT NOT NULL)
+
+-- name: schema_get () -> version
+SELECT coalesce(max(version), 0) AS version FROM schema_version
+
+-- name: schema_add (version, applied_ms)
+INSERT INTO schema_version (version, applied_ms) VALUES ($1, $2)
+
+-- --- warehouses ---------------------------------------------------------------------------------
+
+-- name: warehouse_ensure (id, name, uuid, base) -> id, name, uuid, base
+INSERT INTO warehouse (id, name, uuid, base) VALUES ($1, $2, $3, $4)
+ON CONFLICT (name) DO UPDATE SET base = excluded.base
+RETURNING id, name, uuid, base
+
+-- --- namespaces ---------------------------------------------------------------------------------
+
+-- name: ns_get (warehouse, path) -> id, version, path, properties
+SELECT id, version, path, properties FROM namespace WHERE warehouse_id = $1 AND path = $2
+
+-- name: ns_insert (warehouse, id, parent, name, path, properties) -> id
+INSERT INTO namespace (warehouse_id, id, parent_id, name, path, version, properties)
+VALUES ($1, $2, $3, $4, $5, 1, $6)
+ON CONFLICT DO NOTHING
+RETURNING id
+
+-- name: ns_set (warehouse, id, version, properties) -> version
+UPDATE namespace SET properties = $4, version = version + 1
+WHERE warehouse_id = $1 AND id = $2 AND version = $3
+RETURNING version
+
+-- name: ns_content (warehouse, id) -> tables, views, namespaces
+SELECT
+    (SELECT count(*) FROM object WHERE warehouse_id = $1 AND namespace_id = $2 AND kind = 1)
+        AS tables,
+    (SELECT count(*) FROM object WHERE warehouse_id = $1 AND namespace_id = $2 AND kind = 2)
+        AS views,
+    (SELECT count(*) FROM namespace WHERE warehouse_id = $1 AND parent_id = $2) AS namespaces
+
+-- name: ns_delete (warehouse, id) -> id
+DELETE FROM namespace WHERE warehouse_id = $1 AND id = $2 RETURNING id
+
+-- name: ns_page (warehouse, parent_path, after, limit) -> name
+SELECT name FROM namespace
+WHERE warehouse_id = $1
+    AND parent_id = (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2)
+    AND name > $3
+ORDER BY name LIMIT $4
+
+-- name: ns_page_root (warehouse, after, limit) -> name
+SELECT name FROM namespace WHERE warehouse_id = $1 AND parent_id IS NULL AND name > $2
+ORDER BY name LIMIT $3
+
+-- --- tables and views ---------------------------------------------------------------------------
+
+-- No row: no namespace. Object columns NULL: no object.
+-- name: object_get (warehouse, path, name) -> namespace, id, kind, uuid, location, metadata_location
+SELECT n.id AS namespace, o.id, o.kind, o.uuid, o.location, o.metadata_location
+FROM namespace n
+LEFT JOIN object o ON o.warehouse_id = n.warehouse_id AND o.namespace_id = n.id AND o.name = $3
+WHERE n.warehouse_id = $1 AND n.path = $2
+
+-- name: object_by_id (warehouse, id) -> location, metadata_location
+SELECT location, metadata_location FROM object
+WHERE warehouse_id = $1 AND id = $2 AND namespace_id IS NOT NULL
+
+-- name: object_insert (warehouse, id, path, name, kind, uuid, location, metadata_location) -> id
+INSERT INTO object
+    (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location)
+SELECT $1, $2, n.id, $4, $5, $6, $7, $8 FROM namespace n
+WHERE n.warehouse_id = $1 AND n.path = $3
+ON CONFLICT DO NOTHING
+RETURNING id
+
+-- Why object_insert made no row.
+-- name: object_why (warehouse, path, name, uuid) -> namespace, kind, twin
+SELECT
+    (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2) AS namespace,
+    (SELECT o.kind FROM object o
+        JOIN namespace n ON n.warehouse_id = o.warehouse_id AND n.id = o.namespace_id
+        WHERE n.warehouse_id = $1 AND n.path = $2 AND o.name = $3) AS kind,
+    (SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $4 AND purge_ms IS NULL) AS twin
+
+-- Pointer and change row in one statement, outside a transaction. The pointer is compared first, so
+-- a repetition of a swap that is still under way waits for it and then finds no row.
+-- name: object_swap_one.pg (warehouse, id, old, new, token, digest, principal, request_id, at_ms) -> token
+WITH moved AS (
+    UPDATE object SET metadata_location = $4
+    WHERE warehouse_id = $1 AND id = $2 AND metadata_location = $3 AND namespace_id IS NOT NULL
+    RETURNING id, location
+)
+INSERT INTO change
+    (warehouse_id, token, object_id, kind, metadata_location, digest, principal, request_id, at_ms)
+SELECT $1, $5, id, 'swap',
+    CASE WHEN substr($4, 1, length(location) + 1) = location || '/'
+        THEN substr($4, length(location) + 1) ELSE $4 END,
+    $6, $7, $8, $9
+FROM moved
+RETURNING token
+
+-- name: object_swap (warehouse, id, old, new, location) -> id
+UPDATE object SET metadata_location = $4, location = $5
+WHERE warehouse_id = $1 AND id = $2 AND metadata_location = $3 AND namespace_id IS NOT NULL
+RETURNING id
+
+-- name: object_rename (warehouse, id, namespace, name, to_namespace, to_name) -> id
+UPDATE object SET namespace_id = $5, name = $6
+WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4
+RETURNING id
+
+-- name: object_delete (warehouse, id, namespace, name) -> metadata_location, location
+DELETE FROM object
+WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4
+RETURNING metadata_location, location
+
+-- name: object_purge (warehouse, id, namespace, name, at_ms) -> metadata_location, location
+UPDATE object SET namespace_id = NULL, purge_ms = $5
+WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4
+RETURNING metadata_location, location
+
+-- name: object_page (warehouse, path, kind, after, limit) -> name
+SELECT name FROM object
+WHERE warehouse_id = $1
+    AND namespace_id = (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2)
+    AND kind = $3 AND name > $4
+ORDER BY name LIMIT $5
+
+-- --- locations ----------------------------------------------------------------------------------
+
+-- name: location_insert (authority, path, parent, warehouse, object) -> path
+INSERT INTO location (authority, path, parent_path, warehouse_id, object_id)
+VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (authority, path) DO NOTHING
+RETURNING path
+
+-- Of an object above the path, whoever's base lies between (its rows are not linked then), or of
+-- anything below it, that is between low and high. The folders above are cut off one by one.
+-- name: location_clash (authority, path, low, high) -> path
+WITH RECURSIVE up (path) AS (
+    SELECT rtrim(rtrim(CAST($2 AS TEXT), replace(CAST($2 AS TEXT), '/', '')), '/')
+    UNION ALL
+    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''
+)
+SELECT l.path FROM up JOIN location l ON l.authority = $1 AND l.path = up.path
+WHERE l.object_id IS NOT NULL AND up.path <> $2
+UNION ALL
+SELECT b.path FROM location b WHERE b.authority = $1 AND b.path > $3 AND b.path < $4
+LIMIT 1
+
+-- name: location_free (warehouse, object) -> authority, parent
+DELETE FROM location WHERE warehouse_id = $1 AND object_id = $2
+RETURNING authority, parent_path AS parent
+
+-- A folder that nothing lies in any more.
+-- name: location_prune (authority, path) -> parent
+DELETE FROM location
+WHERE authority = $1 AND path = $2 AND object_id IS NULL AND NOT EXISTS (
+    SELECT 1 FROM location c WHERE c.authority = location.authority AND c.parent_path = location.path)
+RETURNING parent_path AS parent
+
+-- --- changes ------------------------------------------------------------------------------------
+
+-- No row: the token is there, so the change it stands for was made. Waits for a transaction that
+-- has written the token and not ended.
+-- name: change_insert (warehouse, token, object, kind, metadata_location, digest, principal, request_id, at_ms) -> token
+INSERT INTO change
+    (warehouse_id, token, object_id, kind, metadata_location, digest, principal, request_id, at_ms)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+ON CONFLICT (warehouse_id, token) DO NOTHING
+RETURNING token
+
+-- name: change_get (warehouse, token) -> kind
+SELECT kind FROM change WHERE warehouse_id = $1 AND token = $2
+
+-- name: change_by_digest (warehouse, object, digest) -> metadata_location, location
+SELECT c.metadata_location, o.location
+FROM change c JOIN object o ON o.warehouse_id = c.warehouse_id AND o.id = c.object_id
+WHERE c.warehouse_id = $1 AND c.object_id = $2 AND c.digest = $3
+ORDER BY c.at_ms DESC LIMIT 1
+
+-- --- the fast lane ------------------------------------------------------------------------------
+
+-- All keys of a turn. A key without a name asks for the namespace. LATERAL with a limit: always one
+-- index probe for each key, whatever the planner thinks of the tables' sizes.
+-- name: lookup.pg (warehouses, paths, names) -> i, namespace, version, path, properties, id, kind, uuid, location, metadata_location
+SELECT k.i, n.id AS namespace, n.version, n.path,
+    CASE WHEN k.name IS NULL THEN n.properties END AS properties,
+    o.id, o.kind, o.uuid, o.location, o.metadata_location
+FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]))
+    WITH ORDINALITY AS k (warehouse_id, path, name, i)
+CROSS JOIN LATERAL (
+    SELECT x.id, x.version, x.path, x.properties FROM namespace x
+    WHERE x.warehouse_id = k.warehouse_id AND x.path = k.path LIMIT 1) n
+LEFT JOIN LATERAL (
+    SELECT y.id, y.kind, y.uuid, y.location, y.metadata_location FROM object y
+    WHERE y.warehouse_id = k.warehouse_id AND y.namespace_id = n.id AND y.name = k.name LIMIT 1) o
+    ON TRUE

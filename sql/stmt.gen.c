@@ -1,0 +1,629 @@
+/* Written by gen.py from statements.sql and schema/. */
+#include "stmt.gen.h"
+
+static const char *const ping_columns[] = {"one"};
+static const char *const migrate_lock_columns[] = {"locked"};
+static const char *const schema_present_columns[] = {"present"};
+static const char *const schema_get_columns[] = {"version"};
+static const char *const warehouse_ensure_columns[] = {"id", "name", "uuid", "base"};
+static const char *const ns_get_columns[] = {"id", "version", "path", "properties"};
+static const char *const ns_insert_columns[] = {"id"};
+static const char *const ns_set_columns[] = {"version"};
+static const char *const ns_content_columns[] = {"tables", "views", "namespaces"};
+static const char *const ns_delete_columns[] = {"id"};
+static const char *const ns_page_columns[] = {"name"};
+static const char *const ns_page_root_columns[] = {"name"};
+static const char *const object_get_columns[] = {"namespace", "id", "kind", "uuid", "location", "metadata_location"};
+static const char *const object_by_id_columns[] = {"location", "metadata_location"};
+static const char *const object_insert_columns[] = {"id"};
+static const char *const object_why_columns[] = {"namespace", "kind", "twin"};
+static const char *const object_swap_one_columns[] = {"token"};
+static const char *const object_swap_columns[] = {"id"};
+static const char *const object_rename_columns[] = {"id"};
+static const char *const object_delete_columns[] = {"metadata_location", "location"};
+static const char *const object_purge_columns[] = {"metadata_location", "location"};
+static const char *const object_page_columns[] = {"name"};
+static const char *const location_insert_columns[] = {"path"};
+static const char *const location_clash_columns[] = {"path"};
+static const char *const location_free_columns[] = {"authority", "parent"};
+static const char *const location_prune_columns[] = {"parent"};
+static const char *const change_insert_columns[] = {"token"};
+static const char *const change_get_columns[] = {"kind"};
+static const char *const change_by_digest_columns[] = {"metadata_location", "location"};
+static const char *const lookup_columns[] = {"i", "namespace", "version", "path", "properties", "id", "kind", "uuid", "location", "metadata_location"};
+
+const struct stmt_info stmt_info[STMT_COUNT] = {
+    [STMT_PING] = {
+        .name = "ping",
+        .text[ENGINE_PG] =
+            "SELECT 1 AS one",
+        .text[ENGINE_LITE] =
+            "SELECT 1 AS one",
+        .params = 0,
+        .columns = 1,
+        .column_names = ping_columns,
+    },
+    [STMT_BEGIN] = {
+        .name = "begin",
+        .text[ENGINE_PG] =
+            "BEGIN ISOLATION LEVEL READ COMMITTED",
+        .text[ENGINE_LITE] =
+            "BEGIN IMMEDIATE",
+        .params = 0,
+        .columns = 0,
+    },
+    [STMT_COMMIT] = {
+        .name = "commit",
+        .text[ENGINE_PG] =
+            "COMMIT",
+        .text[ENGINE_LITE] =
+            "COMMIT",
+        .params = 0,
+        .columns = 0,
+    },
+    [STMT_ROLLBACK] = {
+        .name = "rollback",
+        .text[ENGINE_PG] =
+            "ROLLBACK",
+        .text[ENGINE_LITE] =
+            "ROLLBACK",
+        .params = 0,
+        .columns = 0,
+    },
+    [STMT_MIGRATE_LOCK] = {
+        .name = "migrate_lock",
+        .text[ENGINE_PG] =
+            "SELECT 1 AS locked FROM pg_advisory_xact_lock(4061193870412)",
+        .text[ENGINE_LITE] =
+            "SELECT 1 AS locked",
+        .params = 0,
+        .columns = 1,
+        .column_names = migrate_lock_columns,
+    },
+    [STMT_SCHEMA_PRESENT] = {
+        .name = "schema_present",
+        .text[ENGINE_PG] =
+            "SELECT CASE WHEN to_regclass('schema_version') IS NULL THEN 0 ELSE 1 END AS present",
+        .text[ENGINE_LITE] =
+            "SELECT count(*) AS present FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'",
+        .params = 0,
+        .columns = 1,
+        .column_names = schema_present_columns,
+    },
+    [STMT_SCHEMA_CREATE] = {
+        .name = "schema_create",
+        .text[ENGINE_PG] =
+            "CREATE TABLE schema_version (version BIGINT NOT NULL PRIMARY KEY, applied_ms BIGINT NOT NULL)",
+        .text[ENGINE_LITE] =
+            "CREATE TABLE schema_version (version BIGINT NOT NULL PRIMARY KEY, applied_ms BIGINT NOT NULL)",
+        .params = 0,
+        .columns = 0,
+    },
+    [STMT_SCHEMA_GET] = {
+        .name = "schema_get",
+        .text[ENGINE_PG] =
+            "SELECT coalesce(max(version), 0) AS version FROM schema_version",
+        .text[ENGINE_LITE] =
+            "SELECT coalesce(max(version), 0) AS version FROM schema_version",
+        .params = 0,
+        .columns = 1,
+        .column_names = schema_get_columns,
+    },
+    [STMT_SCHEMA_ADD] = {
+        .name = "schema_add",
+        .text[ENGINE_PG] =
+            "INSERT INTO schema_version (version, applied_ms) VALUES ($1, $2)",
+        .text[ENGINE_LITE] =
+            "INSERT INTO schema_version (version, applied_ms) VALUES ($1, $2)",
+        .params = 2,
+        .columns = 0,
+    },
+    [STMT_WAREHOUSE_ENSURE] = {
+        .name = "warehouse_ensure",
+        .text[ENGINE_PG] =
+            "INSERT INTO warehouse (id, name, uuid, base) VALUES ($1, $2, $3, $4)\n"
+            "ON CONFLICT (name) DO UPDATE SET base = excluded.base\n"
+            "RETURNING id, name, uuid, base",
+        .text[ENGINE_LITE] =
+            "INSERT INTO warehouse (id, name, uuid, base) VALUES ($1, $2, $3, $4)\n"
+            "ON CONFLICT (name) DO UPDATE SET base = excluded.base\n"
+            "RETURNING id, name, uuid, base",
+        .params = 4,
+        .columns = 4,
+        .column_names = warehouse_ensure_columns,
+    },
+    [STMT_NS_GET] = {
+        .name = "ns_get",
+        .text[ENGINE_PG] =
+            "SELECT id, version, path, properties FROM namespace WHERE warehouse_id = $1 AND path = $2",
+        .text[ENGINE_LITE] =
+            "SELECT id, version, path, properties FROM namespace WHERE warehouse_id = $1 AND path = $2",
+        .params = 2,
+        .columns = 4,
+        .column_names = ns_get_columns,
+    },
+    [STMT_NS_INSERT] = {
+        .name = "ns_insert",
+        .text[ENGINE_PG] =
+            "INSERT INTO namespace (warehouse_id, id, parent_id, name, path, version, properties)\n"
+            "VALUES ($1, $2, $3, $4, $5, 1, $6)\n"
+            "ON CONFLICT DO NOTHING\n"
+            "RETURNING id",
+        .text[ENGINE_LITE] =
+            "INSERT INTO namespace (warehouse_id, id, parent_id, name, path, version, properties)\n"
+            "VALUES ($1, $2, $3, $4, $5, 1, $6)\n"
+            "ON CONFLICT DO NOTHING\n"
+            "RETURNING id",
+        .params = 6,
+        .columns = 1,
+        .column_names = ns_insert_columns,
+    },
+    [STMT_NS_SET] = {
+        .name = "ns_set",
+        .text[ENGINE_PG] =
+            "UPDATE namespace SET properties = $4, version = version + 1\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND version = $3\n"
+            "RETURNING version",
+        .text[ENGINE_LITE] =
+            "UPDATE namespace SET properties = $4, version = version + 1\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND version = $3\n"
+            "RETURNING version",
+        .params = 4,
+        .columns = 1,
+        .column_names = ns_set_columns,
+    },
+    [STMT_NS_CONTENT] = {
+        .name = "ns_content",
+        .text[ENGINE_PG] =
+            "SELECT\n"
+            "    (SELECT count(*) FROM object WHERE warehouse_id = $1 AND namespace_id = $2 AND kind = 1)\n"
+            "        AS tables,\n"
+            "    (SELECT count(*) FROM object WHERE warehouse_id = $1 AND namespace_id = $2 AND kind = 2)\n"
+            "        AS views,\n"
+            "    (SELECT count(*) FROM namespace WHERE warehouse_id = $1 AND parent_id = $2) AS namespaces",
+        .text[ENGINE_LITE] =
+            "SELECT\n"
+            "    (SELECT count(*) FROM object WHERE warehouse_id = $1 AND namespace_id = $2 AND kind = 1)\n"
+            "        AS tables,\n"
+            "    (SELECT count(*) FROM object WHERE warehouse_id = $1 AND namespace_id = $2 AND kind = 2)\n"
+            "        AS views,\n"
+            "    (SELECT count(*) FROM namespace WHERE warehouse_id = $1 AND parent_id = $2) AS namespaces",
+        .params = 2,
+        .columns = 3,
+        .column_names = ns_content_columns,
+    },
+    [STMT_NS_DELETE] = {
+        .name = "ns_delete",
+        .text[ENGINE_PG] =
+            "DELETE FROM namespace WHERE warehouse_id = $1 AND id = $2 RETURNING id",
+        .text[ENGINE_LITE] =
+            "DELETE FROM namespace WHERE warehouse_id = $1 AND id = $2 RETURNING id",
+        .params = 2,
+        .columns = 1,
+        .column_names = ns_delete_columns,
+    },
+    [STMT_NS_PAGE] = {
+        .name = "ns_page",
+        .text[ENGINE_PG] =
+            "SELECT name FROM namespace\n"
+            "WHERE warehouse_id = $1\n"
+            "    AND parent_id = (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2)\n"
+            "    AND name > $3\n"
+            "ORDER BY name LIMIT $4",
+        .text[ENGINE_LITE] =
+            "SELECT name FROM namespace\n"
+            "WHERE warehouse_id = $1\n"
+            "    AND parent_id = (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2)\n"
+            "    AND name > $3\n"
+            "ORDER BY name LIMIT $4",
+        .params = 4,
+        .columns = 1,
+        .column_names = ns_page_columns,
+    },
+    [STMT_NS_PAGE_ROOT] = {
+        .name = "ns_page_root",
+        .text[ENGINE_PG] =
+            "SELECT name FROM namespace WHERE warehouse_id = $1 AND parent_id IS NULL AND name > $2\n"
+            "ORDER BY name LIMIT $3",
+        .text[ENGINE_LITE] =
+            "SELECT name FROM namespace WHERE warehouse_id = $1 AND parent_id IS NULL AND name > $2\n"
+            "ORDER BY name LIMIT $3",
+        .params = 3,
+        .columns = 1,
+        .column_names = ns_page_root_columns,
+    },
+    [STMT_OBJECT_GET] = {
+        .name = "object_get",
+        .text[ENGINE_PG] =
+            "SELECT n.id AS namespace, o.id, o.kind, o.uuid, o.location, o.metadata_location\n"
+            "FROM namespace n\n"
+            "LEFT JOIN object o ON o.warehouse_id = n.warehouse_id AND o.namespace_id = n.id AND o.name = $3\n"
+            "WHERE n.warehouse_id = $1 AND n.path = $2",
+        .text[ENGINE_LITE] =
+            "SELECT n.id AS namespace, o.id, o.kind, o.uuid, o.location, o.metadata_location\n"
+            "FROM namespace n\n"
+            "LEFT JOIN object o ON o.warehouse_id = n.warehouse_id AND o.namespace_id = n.id AND o.name = $3\n"
+            "WHERE n.warehouse_id = $1 AND n.path = $2",
+        .params = 3,
+        .columns = 6,
+        .column_names = object_get_columns,
+    },
+    [STMT_OBJECT_BY_ID] = {
+        .name = "object_by_id",
+        .text[ENGINE_PG] =
+            "SELECT location, metadata_location FROM object\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND namespace_id IS NOT NULL",
+        .text[ENGINE_LITE] =
+            "SELECT location, metadata_location FROM object\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND namespace_id IS NOT NULL",
+        .params = 2,
+        .columns = 2,
+        .column_names = object_by_id_columns,
+    },
+    [STMT_OBJECT_INSERT] = {
+        .name = "object_insert",
+        .text[ENGINE_PG] =
+            "INSERT INTO object\n"
+            "    (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location)\n"
+            "SELECT $1, $2, n.id, $4, $5, $6, $7, $8 FROM namespace n\n"
+            "WHERE n.warehouse_id = $1 AND n.path = $3\n"
+            "ON CONFLICT DO NOTHING\n"
+            "RETURNING id",
+        .text[ENGINE_LITE] =
+            "INSERT INTO object\n"
+            "    (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location)\n"
+            "SELECT $1, $2, n.id, $4, $5, $6, $7, $8 FROM namespace n\n"
+            "WHERE n.warehouse_id = $1 AND n.path = $3\n"
+            "ON CONFLICT DO NOTHING\n"
+            "RETURNING id",
+        .params = 8,
+        .columns = 1,
+        .column_names = object_insert_columns,
+    },
+    [STMT_OBJECT_WHY] = {
+        .name = "object_why",
+        .text[ENGINE_PG] =
+            "SELECT\n"
+            "    (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2) AS namespace,\n"
+            "    (SELECT o.kind FROM object o\n"
+            "        JOIN namespace n ON n.warehouse_id = o.warehouse_id AND n.id = o.namespace_id\n"
+            "        WHERE n.warehouse_id = $1 AND n.path = $2 AND o.name = $3) AS kind,\n"
+            "    (SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $4 AND purge_ms IS NULL) AS twin",
+        .text[ENGINE_LITE] =
+            "SELECT\n"
+            "    (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2) AS namespace,\n"
+            "    (SELECT o.kind FROM object o\n"
+            "        JOIN namespace n ON n.warehouse_id = o.warehouse_id AND n.id = o.namespace_id\n"
+            "        WHERE n.warehouse_id = $1 AND n.path = $2 AND o.name = $3) AS kind,\n"
+            "    (SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $4 AND purge_ms IS NULL) AS twin",
+        .params = 4,
+        .columns = 3,
+        .column_names = object_why_columns,
+    },
+    [STMT_OBJECT_SWAP_ONE] = {
+        .name = "object_swap_one",
+        .text[ENGINE_PG] =
+            "WITH moved AS (\n"
+            "    UPDATE object SET metadata_location = $4\n"
+            "    WHERE warehouse_id = $1 AND id = $2 AND metadata_location = $3 AND namespace_id IS NOT NULL\n"
+            "    RETURNING id, location\n"
+            ")\n"
+            "INSERT INTO change\n"
+            "    (warehouse_id, token, object_id, kind, metadata_location, digest, principal, request_id, at_ms)\n"
+            "SELECT $1, $5, id, 'swap',\n"
+            "    CASE WHEN substr($4, 1, length(location) + 1) = location || '/'\n"
+            "        THEN substr($4, length(location) + 1) ELSE $4 END,\n"
+            "    $6, $7, $8, $9\n"
+            "FROM moved\n"
+            "RETURNING token",
+        .params = 9,
+        .columns = 1,
+        .column_names = object_swap_one_columns,
+    },
+    [STMT_OBJECT_SWAP] = {
+        .name = "object_swap",
+        .text[ENGINE_PG] =
+            "UPDATE object SET metadata_location = $4, location = $5\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND metadata_location = $3 AND namespace_id IS NOT NULL\n"
+            "RETURNING id",
+        .text[ENGINE_LITE] =
+            "UPDATE object SET metadata_location = $4, location = $5\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND metadata_location = $3 AND namespace_id IS NOT NULL\n"
+            "RETURNING id",
+        .params = 5,
+        .columns = 1,
+        .column_names = object_swap_columns,
+    },
+    [STMT_OBJECT_RENAME] = {
+        .name = "object_rename",
+        .text[ENGINE_PG] =
+            "UPDATE object SET namespace_id = $5, name = $6\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4\n"
+            "RETURNING id",
+        .text[ENGINE_LITE] =
+            "UPDATE object SET namespace_id = $5, name = $6\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4\n"
+            "RETURNING id",
+        .params = 6,
+        .columns = 1,
+        .column_names = object_rename_columns,
+    },
+    [STMT_OBJECT_DELETE] = {
+        .name = "object_delete",
+        .text[ENGINE_PG] =
+            "DELETE FROM object\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4\n"
+            "RETURNING metadata_location, location",
+        .text[ENGINE_LITE] =
+            "DELETE FROM object\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4\n"
+            "RETURNING metadata_location, location",
+        .params = 4,
+        .columns = 2,
+        .column_names = object_delete_columns,
+    },
+    [STMT_OBJECT_PURGE] = {
+        .name = "object_purge",
+        .text[ENGINE_PG] =
+            "UPDATE object SET namespace_id = NULL, purge_ms = $5\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4\n"
+            "RETURNING metadata_location, location",
+        .text[ENGINE_LITE] =
+            "UPDATE object SET namespace_id = NULL, purge_ms = $5\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4\n"
+            "RETURNING metadata_location, location",
+        .params = 5,
+        .columns = 2,
+        .column_names = object_purge_columns,
+    },
+    [STMT_OBJECT_PAGE] = {
+        .name = "object_page",
+        .text[ENGINE_PG] =
+            "SELECT name FROM object\n"
+            "WHERE warehouse_id = $1\n"
+            "    AND namespace_id = (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2)\n"
+            "    AND kind = $3 AND name > $4\n"
+            "ORDER BY name LIMIT $5",
+        .text[ENGINE_LITE] =
+            "SELECT name FROM object\n"
+            "WHERE warehouse_id = $1\n"
+            "    AND namespace_id = (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2)\n"
+            "    AND kind = $3 AND name > $4\n"
+            "ORDER BY name LIMIT $5",
+        .params = 5,
+        .columns = 1,
+        .column_names = object_page_columns,
+    },
+    [STMT_LOCATION_INSERT] = {
+        .name = "location_insert",
+        .text[ENGINE_PG] =
+            "INSERT INTO location (authority, path, parent_path, warehouse_id, object_id)\n"
+            "VALUES ($1, $2, $3, $4, $5)\n"
+            "ON CONFLICT (authority, path) DO NOTHING\n"
+            "RETURNING path",
+        .text[ENGINE_LITE] =
+            "INSERT INTO location (authority, path, parent_path, warehouse_id, object_id)\n"
+            "VALUES ($1, $2, $3, $4, $5)\n"
+            "ON CONFLICT (authority, path) DO NOTHING\n"
+            "RETURNING path",
+        .params = 5,
+        .columns = 1,
+        .column_names = location_insert_columns,
+    },
+    [STMT_LOCATION_CLASH] = {
+        .name = "location_clash",
+        .text[ENGINE_PG] =
+            "WITH RECURSIVE up (path) AS (\n"
+            "    SELECT rtrim(rtrim(CAST($2 AS TEXT), replace(CAST($2 AS TEXT), '/', '')), '/')\n"
+            "    UNION ALL\n"
+            "    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''\n"
+            ")\n"
+            "SELECT l.path FROM up JOIN location l ON l.authority = $1 AND l.path = up.path\n"
+            "WHERE l.object_id IS NOT NULL AND up.path <> $2\n"
+            "UNION ALL\n"
+            "SELECT b.path FROM location b WHERE b.authority = $1 AND b.path > $3 AND b.path < $4\n"
+            "LIMIT 1",
+        .text[ENGINE_LITE] =
+            "WITH RECURSIVE up (path) AS (\n"
+            "    SELECT rtrim(rtrim(CAST($2 AS TEXT), replace(CAST($2 AS TEXT), '/', '')), '/')\n"
+            "    UNION ALL\n"
+            "    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''\n"
+            ")\n"
+            "SELECT l.path FROM up JOIN location l ON l.authority = $1 AND l.path = up.path\n"
+            "WHERE l.object_id IS NOT NULL AND up.path <> $2\n"
+            "UNION ALL\n"
+            "SELECT b.path FROM location b WHERE b.authority = $1 AND b.path > $3 AND b.path < $4\n"
+            "LIMIT 1",
+        .params = 4,
+        .columns = 1,
+        .column_names = location_clash_columns,
+    },
+    [STMT_LOCATION_FREE] = {
+        .name = "location_free",
+        .text[ENGINE_PG] =
+            "DELETE FROM location WHERE warehouse_id = $1 AND object_id = $2\n"
+            "RETURNING authority, parent_path AS parent",
+        .text[ENGINE_LITE] =
+            "DELETE FROM location WHERE warehouse_id = $1 AND object_id = $2\n"
+            "RETURNING authority, parent_path AS parent",
+        .params = 2,
+        .columns = 2,
+        .column_names = location_free_columns,
+    },
+    [STMT_LOCATION_PRUNE] = {
+        .name = "location_prune",
+        .text[ENGINE_PG] =
+            "DELETE FROM location\n"
+            "WHERE authority = $1 AND path = $2 AND object_id IS NULL AND NOT EXISTS (\n"
+            "    SELECT 1 FROM location c WHERE c.authority = location.authority AND c.parent_path = location.path)\n"
+            "RETURNING parent_path AS parent",
+        .text[ENGINE_LITE] =
+            "DELETE FROM location\n"
+            "WHERE authority = $1 AND path = $2 AND object_id IS NULL AND NOT EXISTS (\n"
+            "    SELECT 1 FROM location c WHERE c.authority = location.authority AND c.parent_path = location.path)\n"
+            "RETURNING parent_path AS parent",
+        .params = 2,
+        .columns = 1,
+        .column_names = location_prune_columns,
+    },
+    [STMT_CHANGE_INSERT] = {
+        .name = "change_insert",
+        .text[ENGINE_PG] =
+            "INSERT INTO change\n"
+            "    (warehouse_id, token, object_id, kind, metadata_location, digest, principal, request_id, at_ms)\n"
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)\n"
+            "ON CONFLICT (warehouse_id, token) DO NOTHING\n"
+            "RETURNING token",
+        .text[ENGINE_LITE] =
+            "INSERT INTO change\n"
+            "    (warehouse_id, token, object_id, kind, metadata_location, digest, principal, request_id, at_ms)\n"
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)\n"
+            "ON CONFLICT (warehouse_id, token) DO NOTHING\n"
+            "RETURNING token",
+        .params = 9,
+        .columns = 1,
+        .column_names = change_insert_columns,
+    },
+    [STMT_CHANGE_GET] = {
+        .name = "change_get",
+        .text[ENGINE_PG] =
+            "SELECT kind FROM change WHERE warehouse_id = $1 AND token = $2",
+        .text[ENGINE_LITE] =
+            "SELECT kind FROM change WHERE warehouse_id = $1 AND token = $2",
+        .params = 2,
+        .columns = 1,
+        .column_names = change_get_columns,
+    },
+    [STMT_CHANGE_BY_DIGEST] = {
+        .name = "change_by_digest",
+        .text[ENGINE_PG] =
+            "SELECT c.metadata_location, o.location\n"
+            "FROM change c JOIN object o ON o.warehouse_id = c.warehouse_id AND o.id = c.object_id\n"
+            "WHERE c.warehouse_id = $1 AND c.object_id = $2 AND c.digest = $3\n"
+            "ORDER BY c.at_ms DESC LIMIT 1",
+        .text[ENGINE_LITE] =
+            "SELECT c.metadata_location, o.location\n"
+            "FROM change c JOIN object o ON o.warehouse_id = c.warehouse_id AND o.id = c.object_id\n"
+            "WHERE c.warehouse_id = $1 AND c.object_id = $2 AND c.digest = $3\n"
+            "ORDER BY c.at_ms DESC LIMIT 1",
+        .params = 3,
+        .columns = 2,
+        .column_names = change_by_digest_columns,
+    },
+    [STMT_LOOKUP] = {
+        .name = "lookup",
+        .text[ENGINE_PG] =
+            "SELECT k.i, n.id AS namespace, n.version, n.path,\n"
+            "    CASE WHEN k.name IS NULL THEN n.properties END AS properties,\n"
+            "    o.id, o.kind, o.uuid, o.location, o.metadata_location\n"
+            "FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]))\n"
+            "    WITH ORDINALITY AS k (warehouse_id, path, name, i)\n"
+            "CROSS JOIN LATERAL (\n"
+            "    SELECT x.id, x.version, x.path, x.properties FROM namespace x\n"
+            "    WHERE x.warehouse_id = k.warehouse_id AND x.path = k.path LIMIT 1) n\n"
+            "LEFT JOIN LATERAL (\n"
+            "    SELECT y.id, y.kind, y.uuid, y.location, y.metadata_location FROM object y\n"
+            "    WHERE y.warehouse_id = k.warehouse_id AND y.namespace_id = n.id AND y.name = k.name LIMIT 1) o\n"
+            "    ON TRUE",
+        .params = 3,
+        .columns = 10,
+        .column_names = lookup_columns,
+    },
+};
+
+static const char *const schema_1[] = {
+        "CREATE TABLE warehouse (\n"
+        "    id BIGINT NOT NULL PRIMARY KEY,\n"
+        "    name TEXT COLLATE \"C\" NOT NULL UNIQUE,\n"
+        "    uuid TEXT COLLATE \"C\" NOT NULL UNIQUE,\n"
+        "    base TEXT NOT NULL\n"
+        ")",
+        "CREATE TABLE namespace (\n"
+        "    warehouse_id BIGINT NOT NULL REFERENCES warehouse (id) ON DELETE RESTRICT,\n"
+        "    id BIGINT NOT NULL,\n"
+        "    parent_id BIGINT,\n"
+        "    name TEXT COLLATE \"C\" NOT NULL,\n"
+        "    path TEXT COLLATE \"C\" NOT NULL,\n"
+        "    version BIGINT NOT NULL,\n"
+        "    properties TEXT NOT NULL,\n"
+        "    PRIMARY KEY (warehouse_id, id),\n"
+        "    UNIQUE (warehouse_id, path),\n"
+        "    FOREIGN KEY (warehouse_id, parent_id) REFERENCES namespace (warehouse_id, id) ON DELETE RESTRICT\n"
+        ")",
+        "CREATE INDEX namespace_child ON namespace (warehouse_id, parent_id, name)",
+        "CREATE TABLE object (\n"
+        "    warehouse_id BIGINT NOT NULL,\n"
+        "    id BIGINT NOT NULL,\n"
+        "    namespace_id BIGINT,\n"
+        "    name TEXT COLLATE \"C\" NOT NULL,\n"
+        "    kind BIGINT NOT NULL,\n"
+        "    uuid TEXT COLLATE \"C\" NOT NULL,\n"
+        "    location TEXT COLLATE \"C\" NOT NULL,\n"
+        "    metadata_location TEXT COLLATE \"C\" NOT NULL,\n"
+        "    purge_ms BIGINT,\n"
+        "    PRIMARY KEY (warehouse_id, id),\n"
+        "    UNIQUE (warehouse_id, namespace_id, name),\n"
+        "    FOREIGN KEY (warehouse_id, namespace_id) REFERENCES namespace (warehouse_id, id)\n"
+        "        ON DELETE RESTRICT\n"
+        ")",
+        "CREATE INDEX object_kind ON object (warehouse_id, namespace_id, kind, name)",
+        "CREATE UNIQUE INDEX object_uuid ON object (warehouse_id, uuid) WHERE purge_ms IS NULL",
+        "CREATE INDEX object_purge ON object (warehouse_id, purge_ms) WHERE purge_ms IS NOT NULL",
+        "CREATE TABLE change (\n"
+        "    warehouse_id BIGINT NOT NULL,\n"
+        "    token TEXT COLLATE \"C\" NOT NULL,\n"
+        "    object_id BIGINT NOT NULL,\n"
+        "    kind TEXT COLLATE \"C\" NOT NULL,\n"
+        "    metadata_location TEXT COLLATE \"C\",\n"
+        "    digest TEXT COLLATE \"C\",\n"
+        "    principal TEXT,\n"
+        "    request_id TEXT,\n"
+        "    at_ms BIGINT NOT NULL,\n"
+        "    PRIMARY KEY (warehouse_id, token)\n"
+        ")",
+        "CREATE INDEX change_digest ON change (warehouse_id, object_id, digest, at_ms)\n"
+        "    WHERE digest IS NOT NULL",
+        "CREATE INDEX change_time ON change (warehouse_id, at_ms)",
+        "CREATE TABLE location (\n"
+        "    authority TEXT COLLATE \"C\" NOT NULL,\n"
+        "    path TEXT COLLATE \"C\" NOT NULL,\n"
+        "    parent_path TEXT COLLATE \"C\",\n"
+        "    warehouse_id BIGINT NOT NULL,\n"
+        "    object_id BIGINT,\n"
+        "    PRIMARY KEY (authority, path),\n"
+        "    FOREIGN KEY (authority, parent_path) REFERENCES location (authority, path) ON DELETE RESTRICT\n"
+        ")",
+        "CREATE INDEX location_child ON location (authority, parent_path)",
+        "CREATE UNIQUE INDEX location_object ON location (warehouse_id, object_id)\n"
+        "    WHERE object_id IS NOT NULL",
+        "CREATE TABLE idempotency (\n"
+        "    warehouse_id BIGINT NOT NULL,\n"
+        "    request_key TEXT COLLATE \"C\" NOT NULL,\n"
+        "    digest TEXT COLLATE \"C\" NOT NULL,\n"
+        "    object_id BIGINT,\n"
+        "    status BIGINT NOT NULL,\n"
+        "    answer TEXT,\n"
+        "    expires_ms BIGINT NOT NULL,\n"
+        "    PRIMARY KEY (warehouse_id, request_key)\n"
+        ")",
+        "CREATE INDEX idempotency_expiry ON idempotency (warehouse_id, expires_ms)",
+        "CREATE TABLE lease (\n"
+        "    warehouse_id BIGINT NOT NULL,\n"
+        "    name TEXT COLLATE \"C\" NOT NULL,\n"
+        "    holder TEXT COLLATE \"C\" NOT NULL,\n"
+        "    until_ms BIGINT NOT NULL,\n"
+        "    PRIMARY KEY (warehouse_id, name)\n"
+        ")",
+        "CREATE TABLE secret (\n"
+        "    warehouse_id BIGINT NOT NULL,\n"
+        "    name TEXT COLLATE \"C\" NOT NULL,\n"
+        "    sealed TEXT NOT NULL,\n"
+        "    PRIMARY KEY (warehouse_id, name)\n"
+        ")",
+        NULL,
+};
+
+const struct schema_file schema_files[] = {
+    {1, "0001_begin", schema_1},
+};
+const size_t schema_files_n = sizeof(schema_files) / sizeof(schema_files[0]);

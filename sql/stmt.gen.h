@@ -1,0 +1,97 @@
+/* Written by gen.py from statements.sql and schema/. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum stmt {
+    STMT_PING, /* - */
+    STMT_BEGIN, /* - */
+    STMT_COMMIT, /* - */
+    STMT_ROLLBACK, /* - */
+    STMT_MIGRATE_LOCK, /* - */
+    STMT_SCHEMA_PRESENT, /* - */
+    STMT_SCHEMA_CREATE, /* - */
+    STMT_SCHEMA_GET, /* - */
+    STMT_SCHEMA_ADD, /* version, applied_ms */
+    STMT_WAREHOUSE_ENSURE, /* id, name, uuid, base */
+    STMT_NS_GET, /* warehouse, path */
+    STMT_NS_INSERT, /* warehouse, id, parent, name, path, properties */
+    STMT_NS_SET, /* warehouse, id, version, properties */
+    STMT_NS_CONTENT, /* warehouse, id */
+    STMT_NS_DELETE, /* warehouse, id */
+    STMT_NS_PAGE, /* warehouse, parent_path, after, limit */
+    STMT_NS_PAGE_ROOT, /* warehouse, after, limit */
+    STMT_OBJECT_GET, /* warehouse, path, name */
+    STMT_OBJECT_BY_ID, /* warehouse, id */
+    STMT_OBJECT_INSERT, /* warehouse, id, path, name, kind, uuid, location, metadata_location */
+    STMT_OBJECT_WHY, /* warehouse, path, name, uuid */
+    STMT_OBJECT_SWAP_ONE, /* warehouse, id, old, new, token, digest, principal, request_id, at_ms */
+    STMT_OBJECT_SWAP, /* warehouse, id, old, new, location */
+    STMT_OBJECT_RENAME, /* warehouse, id, namespace, name, to_namespace, to_name */
+    STMT_OBJECT_DELETE, /* warehouse, id, namespace, name */
+    STMT_OBJECT_PURGE, /* warehouse, id, namespace, name, at_ms */
+    STMT_OBJECT_PAGE, /* warehouse, path, kind, after, limit */
+    STMT_LOCATION_INSERT, /* authority, path, parent, warehouse, object */
+    STMT_LOCATION_CLASH, /* authority, path, low, high */
+    STMT_LOCATION_FREE, /* warehouse, object */
+    STMT_LOCATION_PRUNE, /* authority, path */
+    STMT_CHANGE_INSERT, /* warehouse, token, object, kind, metadata_location, digest, principal, request_id, at_ms */
+    STMT_CHANGE_GET, /* warehouse, token */
+    STMT_CHANGE_BY_DIGEST, /* warehouse, object, digest */
+    STMT_LOOKUP, /* warehouses, paths, names */
+    STMT_COUNT
+};
+
+/* The columns of each statement. */
+enum { PING_ONE };
+enum { MIGRATE_LOCK_LOCKED };
+enum { SCHEMA_PRESENT_PRESENT };
+enum { SCHEMA_GET_VERSION };
+enum { WAREHOUSE_ENSURE_ID, WAREHOUSE_ENSURE_NAME, WAREHOUSE_ENSURE_UUID, WAREHOUSE_ENSURE_BASE };
+enum { NS_GET_ID, NS_GET_VERSION, NS_GET_PATH, NS_GET_PROPERTIES };
+enum { NS_INSERT_ID };
+enum { NS_SET_VERSION };
+enum { NS_CONTENT_TABLES, NS_CONTENT_VIEWS, NS_CONTENT_NAMESPACES };
+enum { NS_DELETE_ID };
+enum { NS_PAGE_NAME };
+enum { NS_PAGE_ROOT_NAME };
+enum { OBJECT_GET_NAMESPACE, OBJECT_GET_ID, OBJECT_GET_KIND, OBJECT_GET_UUID, OBJECT_GET_LOCATION, OBJECT_GET_METADATA_LOCATION };
+enum { OBJECT_BY_ID_LOCATION, OBJECT_BY_ID_METADATA_LOCATION };
+enum { OBJECT_INSERT_ID };
+enum { OBJECT_WHY_NAMESPACE, OBJECT_WHY_KIND, OBJECT_WHY_TWIN };
+enum { OBJECT_SWAP_ONE_TOKEN };
+enum { OBJECT_SWAP_ID };
+enum { OBJECT_RENAME_ID };
+enum { OBJECT_DELETE_METADATA_LOCATION, OBJECT_DELETE_LOCATION };
+enum { OBJECT_PURGE_METADATA_LOCATION, OBJECT_PURGE_LOCATION };
+enum { OBJECT_PAGE_NAME };
+enum { LOCATION_INSERT_PATH };
+enum { LOCATION_CLASH_PATH };
+enum { LOCATION_FREE_AUTHORITY, LOCATION_FREE_PARENT };
+enum { LOCATION_PRUNE_PARENT };
+enum { CHANGE_INSERT_TOKEN };
+enum { CHANGE_GET_KIND };
+enum { CHANGE_BY_DIGEST_METADATA_LOCATION, CHANGE_BY_DIGEST_LOCATION };
+enum { LOOKUP_I, LOOKUP_NAMESPACE, LOOKUP_VERSION, LOOKUP_PATH, LOOKUP_PROPERTIES, LOOKUP_ID, LOOKUP_KIND, LOOKUP_UUID, LOOKUP_LOCATION, LOOKUP_METADATA_LOCATION };
+
+enum { STMT_PARAMS_MAX = 9 };
+
+enum engine { ENGINE_PG, ENGINE_LITE, ENGINE_COUNT };
+
+struct stmt_info {
+    const char *name;
+    const char *text[ENGINE_COUNT]; /* NULL: not on this engine */
+    unsigned params, columns;
+    const char *const *column_names;
+};
+extern const struct stmt_info stmt_info[STMT_COUNT];
+
+/* Migrations in order; each a list of statements that NULL ends. */
+struct schema_file {
+    int64_t version;
+    const char *name;
+    const char *const *statements;
+};
+extern const struct schema_file schema_files[];
+extern const size_t schema_files_n;

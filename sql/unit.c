@@ -1,0 +1,185 @@
+/* Units of work. Each is one transaction with one change row (or several, one for each pointer).
+ *
+ * When the connection breaks while the commit is under way, nobody knows what became of it, and
+ * reading the rows does not tell: the commit may still be on its way. So the unit is repeated with
+ * the same token. Its change row meets the first attempt's: the database makes it wait until that
+ * has ended, and then the row is either there (applied) or written anew (it was not). */
+#include "sql_priv.h"
+
+#include "clock.h"
+#include "fault.h"
+#include "lane.h"
+
+#include <assert.h>
+#include <unistd.h>
+
+bool unit_exec(
+    struct unit *u, enum stmt stmt, const struct param *params, struct rows *out, struct err *err)
+{
+    int64_t until = clock_mono_us() + SQL_WRITE_US;
+    struct request r = {.stmt = stmt,
+        .params = params,
+        .deadline_us = until < u->deadline_us ? until : u->deadline_us,
+        .effect = stmt == STMT_COMMIT ? u->effect : EFFECT_NONE};
+
+    return sql__exec(u->a, u->db, &r, out, err);
+}
+
+struct str change_relative(struct str location, struct str metadata_location)
+{
+    struct str s = metadata_location;
+
+    if (location.n == 0 || !str_starts(s, location) || s.n == location.n || s.p[location.n] != '/')
+        return s;
+    return str_sub(s, location.n, s.n - location.n);
+}
+
+struct str change_absolute(struct arena *a, struct str location, struct str stored)
+{
+    if (!stored.p || !str_starts(stored, STR("/")))
+        return stored;
+    return arena_printf(a, "%.*s%.*s", STR_ARG(location), STR_ARG(stored));
+}
+
+bool unit_claim(struct unit *u, const struct claim *c, struct err *err)
+{
+    const struct param p[] = {
+        number_param(u->warehouse),
+        text_param(c->by->token),
+        number_param(c->object),
+        text_param(str_from(c->kind)),
+        text_param(change_relative(c->location, c->metadata_location)),
+        text_param(c->by->digest),
+        text_param(c->by->principal),
+        text_param(c->by->request_id),
+        number_param(c->by->at_ms),
+    };
+    struct rows rows;
+
+    TRY(unit_exec(u, STMT_CHANGE_INSERT, p, &rows, err));
+    if (rows.n == 1) {
+        u->unclear = false; /* and no earlier attempt can be carried out any more */
+        return true;
+    }
+    if (!u->unclear)
+        return err_set(
+            err, ERR_INTERNAL, "The token %.*s of a change was used before", STR_ARG(c->by->token));
+    u->end = UNIT_APPLIED;
+    return true;
+}
+
+bool unit_abandon(struct unit *u, struct err *err)
+{
+    const struct param p[] = {number_param(u->warehouse), text_param(u->by->token)};
+    struct rows rows;
+
+    u->end = UNIT_ABANDON;
+    if (!u->unclear)
+        return true;
+    TRY(unit_exec(u, STMT_CHANGE_GET, p, &rows, err));
+    if (rows.n == 1)
+        u->end = UNIT_APPLIED;
+    return true;
+}
+
+static bool finish(struct unit *u, struct err *err)
+{
+    struct rows rows;
+
+    if (u->end != UNIT_COMMIT)
+        return unit_exec(u, STMT_ROLLBACK, NULL, &rows, err);
+    if (u->effect == EFFECT_SWAP && FAULT(SQL_SWAP_BEFORE))
+        _exit(137);
+    if (!unit_exec(u, STMT_COMMIT, NULL, &rows, err)) {
+        u->unclear = u->db->state == DB_LOST;
+        return false;
+    }
+    if (u->effect == EFFECT_SWAP && FAULT(SQL_SWAP_AFTER))
+        _exit(137);
+    return true;
+}
+
+/* A connection that cannot even roll back is closed, which does. */
+static void roll_back(struct unit *u)
+{
+    struct err ignored = {0};
+    struct rows rows;
+
+    if (u->db->state == DB_GOOD && !unit_exec(u, STMT_ROLLBACK, NULL, &rows, &ignored))
+        u->db->state = DB_SPENT;
+}
+
+static bool attempt_alone(struct unit *u, unit_fn fn, void *work, struct err *err)
+{
+    bool ok = fn(u, work, err);
+
+    if (!ok && u->db->state == DB_LOST)
+        u->unclear = true;
+    sql__give(u->s, &u->db);
+    return ok;
+}
+
+static bool attempt(struct unit *u, unit_fn fn, void *work, struct err *err)
+{
+    struct rows rows;
+    bool ok;
+
+    u->end = UNIT_COMMIT;
+    TRY(sql__take(u->s, DB_WRITE, &u->db, err));
+    u->a = u->db->scratch;
+    if (u->alone)
+        return attempt_alone(u, fn, work, err);
+    ok = unit_exec(u, STMT_BEGIN, NULL, &rows, err);
+    if (ok && !(ok = fn(u, work, err)))
+        roll_back(u);
+    /* A definite "nothing to do" stands even if the rollback cannot be said any more. */
+    if (ok && !finish(u, err)) {
+        if (u->end == UNIT_COMMIT) {
+            ok = false;
+            roll_back(u);
+        } else {
+            u->db->state = DB_SPENT;
+        }
+    }
+    sql__give(u->s, &u->db);
+    return ok;
+}
+
+static bool may_go_again(enum err_kind kind)
+{
+    return kind == ERR_UNAVAILABLE || kind == ERR_DB_RETRY || kind == ERR_DB_UNIQUE ||
+           kind == ERR_DB_REFERENCE;
+}
+
+static bool give_up(const struct unit *u, struct err *err)
+{
+    if (u->unclear) {
+        err_wrap(err, "A change was sent to the database and its answer was lost");
+        return err_as(err, ERR_OUTCOME_UNKNOWN);
+    }
+    if (err->kind == ERR_DB_RETRY || err->kind == ERR_DB_UNIQUE || err->kind == ERR_DB_REFERENCE) {
+        err_wrap(err, "Other changes to the same rows got in the way every time");
+        return err_as(err, ERR_UNAVAILABLE);
+    }
+    return false;
+}
+
+bool sql__unit(struct unit *u, unit_fn fn, void *work, struct err *err)
+{
+    assert(lane_may_block());
+    int64_t now = clock_mono_us();
+    struct pace pace = {0};
+
+    u->deadline_us = u->by->deadline_us > 0 ? u->by->deadline_us : now + SQL_WRITE_US;
+    for (;;) {
+        if (attempt(u, fn, work, err))
+            return true;
+        int64_t away = now + SQL_AWAY_US;
+        pace.until_us = u->unclear || u->deadline_us < away ? u->deadline_us : away;
+        if (!u->unclear && !may_go_again(err->kind))
+            return false;
+        if (!sql__pause(&pace))
+            return give_up(u, err);
+        err_clear(err);
+    }
+}
