@@ -234,18 +234,31 @@ bool store_list(struct arena *a, struct store *s, struct str uri, size_t limit,
     return true;
 }
 
-/* The probe object holds what was written, and a second writer is refused. */
-static bool probe_object(struct store *s, struct str uri, struct err *err)
+/* A second writer of the name must be refused. A store that lets it through is usable, since no
+ * two objects get the same name, but from now on it is asked first. */
+static bool probe_condition(struct store *s, struct str uri, struct err *err)
 {
-    struct str text = STR("firn");
-    TRY(store_put_new(s, uri, &text, 1, "text/plain", err));
+    struct str other = STR("firn, second writer");
+    if (!store_put_new(s, uri, &other, 1, "text/plain", err))
+        return err->kind == ERR_STORE_EXISTS;
+    assert(s->s3);
+    s3__forget_condition(s->s3);
+    if (!s->warning)
+        s->warning = xstrdup("the store ignores If-None-Match, so that of two writers of one name "
+                             "the second wins");
+    return true;
+}
+
+/* The object holds what was written. */
+static bool probe_read(struct store *s, struct str uri, struct str text, struct err *err)
+{
     AUTO(buf_fini) struct buf back = {0};
     TRY(store_get(s, uri, 1024, &back, err));
-    if (!str_eq(buf_view(&back), text))
-        return err_set(err, ERR_INTERNAL,
-            "%.*s came back with other bytes than were written: %zu instead of %zu", STR_ARG(uri),
-            back.n, text.n);
-    return true;
+    if (str_eq(buf_view(&back), text))
+        return true;
+    return err_set(err, ERR_INTERNAL,
+        "%.*s came back with other bytes than were written: %zu instead of %zu", STR_ARG(uri),
+        back.n, text.n);
 }
 
 bool store_probe(struct store *s, struct err *err)
@@ -253,10 +266,11 @@ bool store_probe(struct store *s, struct err *err)
     char id[UUID_TEXT + 1];
     uuid_v4(id);
     AUTO(arena_free) struct arena *a = arena_new();
-    struct str base = store_base(s);
+    struct str text = STR("firn"), base = store_base(s);
     struct str uri = arena_printf(a, "%.*s/.firn-probe-%s", STR_ARG(base), id);
-    bool ok = probe_object(s, uri, err);
-    struct err other;
-    bool gone = store_delete(s, uri, ok ? err : &other);
-    return ok && gone;
+    TRY(store_put_new(s, uri, &text, 1, "text/plain", err));
+    bool good = probe_read(s, uri, text, err) && probe_condition(s, uri, err);
+    struct err ignored;
+    bool gone = store_delete(s, uri, good ? err : &ignored);
+    return good && gone;
 }

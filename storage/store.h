@@ -50,7 +50,7 @@ bool location_within(const struct location *inner, const struct location *outer)
 MUST bool store_check(struct arena *a, const struct store *s, struct str uri, struct err *err);
 /* The base as configured, without trailing slash: spelled as the operator spelled it. */
 struct str store_base(const struct store *s);
-/* A sentence for the operator about what was found when the store was opened; absent: nothing. */
+/* A sentence for the operator about what store_open or store_probe found; absent: nothing. */
 struct str store_warning(const struct store *s);
 /* Does this store keep its objects as files of this machine? (A load then checks the file.) */
 bool store_is_file(struct str uri);
@@ -82,5 +82,6 @@ struct store_entry {
 /* Objects beneath the folder uri, up to `limit`, in no promised order. */
 MUST bool store_list(struct arena *a, struct store *s, struct str uri, size_t limit,
     struct store_entry **out, size_t *n_out, struct err *err);
-/* Can the base be written, read back and deleted? For firn check. */
+/* Can the base be written, read back and deleted? For firn check, which then looks at
+ * store_warning. */
 MUST bool store_probe(struct store *s, struct err *err);

@@ -68,3 +68,4 @@ bool file__present(const struct place *p);
 int file__open(const struct root *r, const char *rel, int flags);
 /* s3.c */
 void s3__free(struct s3 **s3);
+void s3__forget_condition(struct s3 *s3);

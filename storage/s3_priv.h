@@ -1,0 +1,57 @@
+/* S3 from the inside: the open endpoint and one signed, retried request to it. */
+#pragma once
+
+#include "credentials.h"
+#include "fetch.h"
+#include "store_priv.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { REGION_MAX = 48 };
+
+struct s3_bucket {
+    struct s3_bucket *next;
+    char *name;
+    char region[REGION_MAX + 1]; /* under s3.lock */
+    enum s3_region {
+        REGION_ASSUMED, /* to be asked for before the first request */
+        REGION_KNOWN,
+    } state; /* under s3.lock */
+};
+
+struct s3 {
+    enum s3_scheme { S3_HTTP, S3_HTTPS } scheme;
+    char *endpoint; /* host and port; NULL: AWS, the host follows from the region */
+    enum store_style style;
+    int64_t deadline_us; /* of one operation */
+    struct s3_bucket *buckets;
+    pthread_mutex_t lock;            /* of the regions and the credentials */
+    struct credentials *credentials; /* replaced when they expire */
+    atomic_llong clock_offset_ms;    /* the store's clock minus ours */
+    atomic_bool no_condition;        /* the store knows no If-None-Match on PUT */
+};
+
+enum { S3_CALL_HEADERS = 4 };
+
+/* One request, and what is learned while it is sent. */
+struct s3_call {
+    const char *method;
+    struct s3_bucket *bucket;
+    struct str key;   /* absent: the bucket itself */
+    struct str query; /* encoded */
+    struct fetch_header headers[S3_CALL_HEADERS];
+    size_t n_headers;
+    const struct str *pieces;
+    size_t n_pieces;
+    size_t max_body;
+    bool uncertain;           /* out: an earlier attempt may have been carried out */
+    struct str code, message; /* out: what the store's error says; absent without one */
+};
+
+/* Sends until there is an answer that further tries would not change; true with any such answer.
+ * ERR_UNAVAILABLE after the last try, ERR_TOO_LARGE, ERR_INTERNAL. Caller: buf_fini(&rs->body). */
+MUST bool s3__send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch_response *rs,
+    struct err *err);
+/* The error for an answer that is not the hoped-for one; false. */
+bool s3__fail(const struct s3_call *call, const struct fetch_response *rs, struct err *err);

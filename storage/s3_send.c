@@ -1,0 +1,418 @@
+#include "s3_priv.h"
+
+#include "arena.h"
+#include "base.h"
+#include "clock.h"
+#include "digest.h"
+#include "metric.h"
+#include "sigv4.h"
+#include "uuid.h"
+#include "xml.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+enum {
+    TRIES = 5,
+    BACKOFF_MS = 50,
+    BACKOFF_MAX_MS = 5000,
+    SKEW_MS = 10 * 60 * 1000, /* stores allow 15 minutes */
+    MESSAGE_MAX = 300,
+};
+
+enum verdict {
+    ANSWERED,    /* for better or worse */
+    AGAIN_NOW,   /* something of ours was wrong and has been put right */
+    AGAIN_LATER, /* the store or the way to it is in trouble */
+};
+
+/* Corrections are made once per call. */
+enum correction { CORRECTED_REGION = 1, CORRECTED_CLOCK = 2, CORRECTED_KEYS = 4 };
+
+/* Can the bucket be a label of a host name, under a certificate for one label? */
+static bool is_label(const char *name)
+{
+    for (const char *p = name; *p; p++)
+        if (!((*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') || *p == '-'))
+            return false;
+    return true;
+}
+
+static bool in_path(const struct s3 *s3, const struct s3_bucket *b)
+{
+    if (s3->style == STORE_STYLE_AUTO)
+        return s3->endpoint || !is_label(b->name);
+    return s3->style == STORE_STYLE_PATH;
+}
+
+static struct str host_of(
+    struct arena *a, const struct s3 *s3, const struct s3_bucket *b, const char *region)
+{
+    struct str host = str_from(s3->endpoint);
+    if (!host.p)
+        host = arena_printf(a, "s3.%s.amazonaws.com%s", region,
+            str_starts(str_from(region), STR("cn-")) ? ".cn" : "");
+    return in_path(s3, b) ? host : arena_printf(a, "%s.%.*s", b->name, STR_ARG(host));
+}
+
+static struct str path_of(struct arena *a, const struct s3 *s3, const struct s3_call *call)
+{
+    struct str key = sigv4_encode_path(a, call->key);
+    if (!in_path(s3, call->bucket))
+        return arena_printf(a, "/%.*s", STR_ARG(key));
+    return arena_printf(a, "/%s%s%.*s", call->bucket->name, call->key.p ? "/" : "", STR_ARG(key));
+}
+
+static struct credentials *keys_now(struct s3 *s3)
+{
+    pthread_mutex_lock(&s3->lock);
+    struct credentials *c = credentials_ref(s3->credentials);
+    pthread_mutex_unlock(&s3->lock);
+    return c;
+}
+
+static void region_now(struct s3 *s3, const struct s3_bucket *b, char out[static REGION_MAX + 1])
+{
+    pthread_mutex_lock(&s3->lock);
+    memcpy(out, b->region, sizeof(b->region));
+    pthread_mutex_unlock(&s3->lock);
+}
+
+static struct str payload_hash(struct arena *a, const struct s3_call *call)
+{
+    uint8_t sum[DIGEST_SHA256];
+    char text[DIGEST_SHA256_HEX + 1];
+    digest_sha256_parts(call->pieces, call->n_pieces, sum);
+    digest_hex(sum, sizeof(sum), text);
+    return arena_dup(a, str_from(text));
+}
+
+static bool attempt(struct s3 *s3, struct arena *a, const struct s3_call *call, struct str hash,
+    int64_t deadline_us, struct fetch_response *rs, struct err *err)
+{
+    AUTO(credentials_unref) struct credentials *keys = keys_now(s3);
+    char region[REGION_MAX + 1];
+    region_now(s3, call->bucket, region);
+    struct sigv4_key key = {str_from(keys->id), str_from(keys->secret), str_from(keys->token),
+        str_from(region), STR("s3")};
+    struct sigv4_request sign = {
+        .method = str_from(call->method),
+        .host = host_of(a, s3, call->bucket, region),
+        .path = path_of(a, s3, call),
+        .query = call->query,
+        .headers = call->headers,
+        .n_headers = call->n_headers,
+        .payload_hash = hash,
+        .now_ms = clock_ms() + atomic_load(&s3->clock_offset_ms),
+    };
+    struct fetch_header headers[S3_CALL_HEADERS + 4];
+    size_t n = 0;
+    TRY(sigv4_sign(a, &key, &sign, headers, &n, err));
+    memcpy(headers + n, call->headers, call->n_headers * sizeof(*headers));
+    struct fetch_request rq = {
+        .method = call->method,
+        .url = arena_printf(a, "%s://%.*s%.*s%s%.*s", s3->scheme == S3_HTTPS ? "https" : "http",
+            STR_ARG(sign.host), STR_ARG(sign.path), call->query.n > 0 ? "?" : "",
+            STR_ARG(call->query)),
+        .headers = headers,
+        .n_headers = n + call->n_headers,
+        .pieces = call->pieces,
+        .n_pieces = call->n_pieces,
+        .max_body = call->max_body,
+        .deadline_us = deadline_us,
+    };
+    return fetch_do(a, &rq, rs, err);
+}
+
+static bool code_is(const struct s3_call *call, const char *const *codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(call->code, str_from(codes[i])))
+            return true;
+    return false;
+}
+#define CODE_IS(call, ...)                                                                         \
+    code_is((call), (const char *const[]){__VA_ARGS__},                                            \
+        ARRAY_LEN(((const char *const[]){__VA_ARGS__})))
+
+/* Fit for an error of ours: short, and UTF-8 whatever the store sent. */
+static struct str presentable(struct str s)
+{
+    s = str_sub(s, 0, MESSAGE_MAX);
+    for (int i = 0; i < 4 && s.n > 0; i++, s.n--)
+        if (str_is_utf8(s))
+            return s;
+    return (struct str){NULL, 0};
+}
+
+static void read_error(struct arena *a, struct s3_call *call, const struct fetch_response *rs)
+{
+    call->code = call->message = (struct str){NULL, 0};
+    if (rs->status < 300)
+        return;
+    call->code = presentable(xml_find(a, buf_view(&rs->body), "Code"));
+    call->message = presentable(xml_find(a, buf_view(&rs->body), "Message"));
+}
+
+static bool is_region(struct str s)
+{
+    if (s.n == 0 || s.n > REGION_MAX)
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') ||
+                s.p[i] == '-'))
+            return false;
+    return true;
+}
+
+/* The region that the store asks for: in a header, in the error, or in its words. */
+static struct str region_named(
+    struct arena *a, const struct s3_call *call, const struct fetch_response *rs)
+{
+    struct str named = fetch_header(rs, "x-amz-bucket-region");
+    if (!is_region(named))
+        named = xml_find(a, buf_view(&rs->body), "Region");
+    if (is_region(named) || call->message.n == 0)
+        return named;
+    static const char words[] = "expecting '";
+    const char *at = memmem(call->message.p, call->message.n, words, sizeof(words) - 1);
+    if (!at)
+        return named;
+    at += sizeof(words) - 1;
+    struct str rest = str_range(at, call->message.p + call->message.n);
+    return str_sub(rest, 0, str_find(rest, '\''));
+}
+
+/* True when it is news. */
+static bool learn_region(struct s3 *s3, struct s3_bucket *b, struct str region)
+{
+    if (!is_region(region))
+        return false;
+    pthread_mutex_lock(&s3->lock);
+    bool news = !str_eq(str_from(b->region), region);
+    memcpy(b->region, region.p, region.n);
+    b->region[region.n] = '\0';
+    b->state = REGION_KNOWN;
+    pthread_mutex_unlock(&s3->lock);
+    return news;
+}
+
+/* "Tue, 15 Nov 1994 08:12:31 GMT"; 0 when it is no date. */
+static int64_t parse_date(struct arena *a, struct str s)
+{
+    struct tm tm = {0};
+    const char *end = s.n > 0 ? strptime(arena_cstr(a, s), "%a, %d %b %Y %H:%M:%S GMT", &tm) : NULL;
+    return end ? (int64_t)timegm(&tm) * 1000 : 0;
+}
+
+static bool learn_clock(struct s3 *s3, struct arena *a, const struct fetch_response *rs)
+{
+    int64_t theirs = parse_date(a, fetch_header(rs, "Date"));
+    int64_t ours = clock_ms();
+    int64_t off = theirs - ours - atomic_load(&s3->clock_offset_ms);
+    if (theirs == 0 || (off < SKEW_MS && off > -SKEW_MS))
+        return false;
+    atomic_store(&s3->clock_offset_ms, theirs - ours);
+    return true;
+}
+
+static bool learn_keys(struct s3 *s3)
+{
+    AUTO(credentials_unref) struct credentials *fresh = NULL;
+    AUTO(credentials_unref) struct credentials *old = keys_now(s3);
+    struct err ignored;
+    if (old->from != CREDENTIALS_FILE || !credentials_reload(&fresh, &ignored))
+        return false;
+    pthread_mutex_lock(&s3->lock);
+    struct credentials *last = s3->credentials;
+    s3->credentials = TAKE(fresh);
+    pthread_mutex_unlock(&s3->lock);
+    credentials_unref(&last);
+    return true;
+}
+
+static bool is_misdirected(const struct s3_call *call, const struct fetch_response *rs)
+{
+    if (rs->status == 301 || rs->status == 307)
+        return true;
+    if (rs->status != 400)
+        return false;
+    return CODE_IS(call, "AuthorizationHeaderMalformed", "IllegalLocationConstraintException") ||
+           (!call->code.p && fetch_header(rs, "x-amz-bucket-region").p); /* HEAD has no body */
+}
+
+/* Which correction the answer asks for, and whether it could be made. */
+static bool correct(struct s3 *s3, struct arena *a, const struct s3_call *call,
+    const struct fetch_response *rs, unsigned *done)
+{
+    if (is_misdirected(call, rs) && !(*done & CORRECTED_REGION)) {
+        *done |= CORRECTED_REGION;
+        return learn_region(s3, call->bucket, region_named(a, call, rs));
+    }
+    bool skewed = CODE_IS(call, "RequestTimeTooSkewed") || (rs->status == 403 && !call->code.p);
+    if (skewed && !(*done & CORRECTED_CLOCK)) {
+        *done |= CORRECTED_CLOCK;
+        return learn_clock(s3, a, rs);
+    }
+    bool stale = CODE_IS(call, "ExpiredToken", "ExpiredTokenException", "InvalidToken",
+        "TokenRefreshRequired", "InvalidAccessKeyId");
+    if (stale && !(*done & CORRECTED_KEYS)) {
+        *done |= CORRECTED_KEYS;
+        return learn_keys(s3);
+    }
+    return false;
+}
+
+static bool is_trouble(const struct s3_call *call, int status)
+{
+    if (CODE_IS(call, "RequestTimeout", "OperationAborted", "ConditionalRequestConflict",
+            "SlowDown", "ServiceUnavailable", "InternalError"))
+        return true;
+    /* 520 to 529: proxies that lost the store behind them. 307: a bucket that is just moving. */
+    return status == 429 || status == 500 || (status >= 502 && status <= 504) ||
+           (status >= 520 && status <= 530) || status == 307;
+}
+
+static enum verdict judge(struct s3 *s3, struct arena *a, struct s3_call *call,
+    const struct fetch_response *rs, unsigned *done)
+{
+    call->uncertain = call->uncertain || rs->may_have_arrived;
+    read_error(a, call, rs);
+    if (rs->status >= 200 && rs->status < 300)
+        return ANSWERED;
+    if (correct(s3, a, call, rs, done))
+        return AGAIN_NOW;
+    if (!is_trouble(call, rs->status))
+        return ANSWERED;
+    /* A gateway's error says nothing of what happened behind it. */
+    call->uncertain = call->uncertain || rs->status >= 500;
+    return AGAIN_LATER;
+}
+
+static enum err_kind kind_of(const struct s3_call *call, int status)
+{
+    if (is_trouble(call, status))
+        return ERR_UNAVAILABLE;
+    if (CODE_IS(call, "NoSuchBucket", "InvalidBucketName"))
+        return ERR_INTERNAL;
+    if (CODE_IS(call, "KeyTooLongError", "InvalidObjectName", "XMinioInvalidObjectName"))
+        return ERR_STORE_BAD_URI;
+    switch (status) {
+    case 401:
+    case 403:
+        return ERR_STORE_DENIED;
+    case 404:
+        return ERR_STORE_NOT_FOUND;
+    case 412:
+        return ERR_STORE_EXISTS;
+    case 413:
+        return ERR_TOO_LARGE;
+    default:
+        return ERR_INTERNAL;
+    }
+}
+
+bool s3__fail(const struct s3_call *call, const struct fetch_response *rs, struct err *err)
+{
+    struct str id = fetch_header(rs, "x-amz-request-id");
+    struct str region = fetch_header(rs, "x-amz-bucket-region");
+    (void)err_set(err, kind_of(call, rs->status),
+        "%s s3://%s%s%.*s: the store answered %d%s%.*s%s%.*s", call->method, call->bucket->name,
+        call->key.p ? "/" : "", STR_ARG(call->key), rs->status, call->code.p ? " " : "",
+        STR_ARG(call->code), call->message.p ? ": " : "", STR_ARG(call->message));
+    size_t n = strlen(err->msg);
+    if (rs->status / 100 == 3 && region.p)
+        n += (size_t)snprintf(err->msg + n, sizeof(err->msg) - n,
+            " (the bucket lies in region %.*s)", STR_ARG(str_sub(region, 0, REGION_MAX)));
+    if (id.p && n < sizeof(err->msg))
+        (void)snprintf(
+            err->msg + n, sizeof(err->msg) - n, " (request id %.*s)", STR_ARG(str_sub(id, 0, 64)));
+    return false;
+}
+
+/* Full jitter: anything between nothing and the doubled step, so that clients do not march. */
+static int64_t backoff_us(int tries)
+{
+    uint32_t r = 0;
+    int64_t most_ms = (int64_t)BACKOFF_MS << tries;
+    uuid_random(&r, sizeof(r));
+    most_ms = most_ms < BACKOFF_MAX_MS ? most_ms : BACKOFF_MAX_MS;
+    return (int64_t)(r % (uint64_t)(most_ms * 1000));
+}
+
+static int64_t wait_us(const struct fetch_response *rs, int tries)
+{
+    int64_t s = 0, jitter = backoff_us(tries);
+    struct str asked = fetch_header(rs, "Retry-After");
+    if (asked.p && str_to_i64(asked, &s) && s > 0 && s < 3600)
+        return s * 1000000 + jitter;
+    return jitter;
+}
+
+static void sleep_us(int64_t us)
+{
+    struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR)
+        ;
+}
+
+static void count_retry(void)
+{
+    metric_add(METRIC_store_retries_total, 1);
+    metric_add(METRIC_store_requests_total, 1);
+}
+
+/* The region of a bucket nobody told us: AWS names it in whatever it answers to a HEAD. */
+static void ask_region(struct s3 *s3, struct arena *a, struct s3_bucket *b, int64_t deadline_us)
+{
+    pthread_mutex_lock(&s3->lock);
+    bool ask = b->state == REGION_ASSUMED;
+    pthread_mutex_unlock(&s3->lock);
+    if (!ask)
+        return;
+    struct s3_call call = {.method = "HEAD", .bucket = b};
+    struct fetch_response rs = {0};
+    struct err ignored;
+    if (attempt(s3, a, &call, payload_hash(a, &call), deadline_us, &rs, &ignored))
+        (void)learn_region(s3, b, fetch_header(&rs, "x-amz-bucket-region"));
+    buf_fini(&rs.body);
+}
+
+static bool give_up(const struct s3_call *call, int tries, int64_t start_us, struct err *err)
+{
+    return err_wrap(err, "s3://%s%s%.*s: given up after %d %s in %lld ms", call->bucket->name,
+        call->key.p ? "/" : "", STR_ARG(call->key), tries, tries == 1 ? "try" : "tries",
+        (long long)((clock_mono_us() - start_us) / 1000));
+}
+
+bool s3__send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch_response *rs,
+    struct err *err)
+{
+    int64_t start = clock_mono_us(), deadline = start + s3->deadline_us;
+    unsigned corrected = 0;
+    struct str hash = payload_hash(a, call);
+    ask_region(s3, a, call->bucket, deadline);
+    for (int tries = 1;; tries++) {
+        enum verdict verdict = AGAIN_LATER;
+        *rs = (struct fetch_response){0};
+        if (attempt(s3, a, call, hash, deadline, rs, err)) {
+            verdict = judge(s3, a, call, rs, &corrected);
+        } else {
+            call->uncertain = call->uncertain || rs->may_have_arrived;
+            call->code = call->message = (struct str){NULL, 0};
+            if (err->kind != ERR_UNAVAILABLE)
+                return false;
+        }
+        if (verdict == ANSWERED)
+            return true;
+        if (rs->status != 0)
+            (void)s3__fail(call, rs, err);
+        int64_t wait = verdict == AGAIN_LATER ? wait_us(rs, tries) : 0;
+        if (tries == TRIES || clock_mono_us() + wait >= deadline)
+            return give_up(call, tries, start, err);
+        buf_fini(&rs->body);
+        sleep_us(wait);
+        count_retry();
+    }
+}
