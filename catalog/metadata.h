@@ -74,6 +74,9 @@ enum variant { VARIANT_ALL, VARIANT_REFS }; /* loadTable's snapshots parameter *
  * above the limits. */
 MUST bool metadata_from_file(
     struct str bytes, struct str location, struct metadata **out, struct err *err);
+/* The same with a limit below the usual 256 MB for the unpacked text. */
+MUST bool metadata_from_file_max(
+    struct str bytes, struct str location, size_t max, struct metadata **out, struct err *err);
 
 struct metadata *metadata_ref(struct metadata *m);
 void metadata_unref(struct metadata **m);
@@ -101,6 +104,8 @@ struct deflated {
     size_t plain;
 };
 bool metadata_deflated(const struct metadata *m, enum variant v, struct deflated *out);
+/* The document as a gzip file, for tables that ask for compressed metadata. In the arena. */
+struct str metadata_gzip(struct arena *a, const struct metadata *m);
 /* Weak entity tag with quotes, of the pointer and the variant: W/"…". Lives as long as the
  * metadata. */
 struct str metadata_etag(const struct metadata *m, enum variant v);
@@ -122,3 +127,6 @@ struct metadata_new {
     size_t n_members;
 };
 struct metadata *metadata_from_draft(struct metadata_new *take);
+/* For draft.c only: all members of the top object as written, so that unknown ones travel on.
+ * Borrowed. */
+size_t metadata_members(const struct metadata *m, const struct member_slice **out);

@@ -62,8 +62,7 @@ static bool fail_at(struct scan *s, const char *p, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(what, sizeof(what), fmt, ap);
     va_end(ap);
-    err_set(
-        s->err, ERR_BAD_REQUEST, "Malformed JSON at byte %zu: %s", (size_t)(p - s->begin), what);
+    err_set(s->err, ERR_BAD_REQUEST, "Invalid JSON at byte %zu: %s", (size_t)(p - s->begin), what);
     /* Nothing is left to read: every later call fails, and leaves the first message alone. */
     s->failed = true;
     s->p = s->end;

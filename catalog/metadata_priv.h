@@ -1,0 +1,86 @@
+/* What the files of metadata share: the object itself, what is made of it later, and the steps of
+ * reading a file. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "metadata.h"
+#include "ref.h"
+
+enum { METADATA_VARIANTS = 2, METADATA_ETAG = 29 /* W/"…", 24 hexadecimal digits and a letter */ };
+
+struct pieces {
+    size_t n;
+    struct str v[];
+};
+
+struct packed {
+    struct deflated deflated;
+    char bytes[];
+};
+
+/* Made when first asked for. Written under a lock, read without it. */
+struct lazy {
+    pthread_mutex_t lock;
+    pthread_mutex_t packing; /* for packed alone: compressing takes long */
+    atomic_size_t cost;
+    _Atomic(struct pieces *) refs;
+    _Atomic(struct packed *) packed[METADATA_VARIANTS];
+    atomic_uint finds[PARTS_COUNT];
+    _Atomic(uint32_t *) sorted[PARTS_COUNT]; /* positions by ascending id */
+};
+
+struct metadata {
+    struct ref ref;
+    char *bytes;
+    size_t n;
+    char *strings; /* location, head.uuid and head.location */
+    struct str location;
+    struct head head;
+    struct parts parts[PARTS_COUNT];
+    struct member_slice *members;
+    size_t n_members;
+    char etags[METADATA_VARIANTS][METADATA_ETAG + 1];
+    struct lazy *lazy;
+};
+
+void metadata__lazy_free(struct lazy *lazy);
+void metadata__etag(struct str location, enum variant v, char out[static METADATA_ETAG + 1]);
+/* Releases what a half-filled metadata_new refers to. */
+void metadata_new__fini(struct metadata_new *new);
+
+/* Unpacks one gzip member into a buffer of at most max bytes; xmalloc, the caller's.
+ * ERR_BAD_REQUEST, ERR_TOO_LARGE. */
+MUST bool gzip__unpack(struct str packed, size_t max, char **out, size_t *n_out, struct err *err);
+static inline bool gzip__is(struct str s)
+{
+    return s.n >= 2 && memcmp(s.p, "\x1f\x8b", 2) == 0;
+}
+
+/* Members that have no list form yet, or that readers stumble over. */
+enum metadata_fix {
+    FIX_UUID = 1,
+    FIX_SCHEMAS = 2,
+    FIX_SPECS = 4,
+    FIX_LAST_PARTITION = 8,
+    FIX_ORDERS = 16,
+    FIX_REFS = 32,
+    FIX_NULLS = 64
+};
+
+/* What one pass over a document found. */
+struct reading {
+    struct metadata_new new; /* bytes not set; strings in the arena */
+    struct str schema, spec; /* of format version 1 */
+    struct str refs;
+    unsigned fixes;
+};
+MUST bool metadata__read(struct arena *a, struct str text, struct reading *out, struct err *err);
+/* The same document with what `fixes` names put right, everything else byte for byte. */
+MUST bool metadata__fix(
+    const struct reading *r, struct str location, char **out, size_t *n_out, struct err *err);
+/* The rules that need more than one member. Strings as above. */
+MUST bool metadata__check(const struct metadata_new *new, struct err *err);
+/* A member that null stands for as if it were absent, and that readers take no null for. */
+bool metadata__drops_null(struct str key);
