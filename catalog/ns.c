@@ -132,8 +132,8 @@ bool ns_update(struct arena *a, struct catalog *c, const struct caller *by, stru
             return true;
         /* Somebody else's change came between: both concern keys, so ours goes on top of it. */
     }
-    return err_set(err, ERR_BUSY,
-        "Too many changes of the namespace's properties at once, try again");
+    return err_set(
+        err, ERR_BUSY, "Too many changes of the namespace's properties at once, try again");
 }
 
 static bool children(struct arena *a, const struct catalog *c, struct str parent, struct str after,
@@ -142,20 +142,22 @@ static bool children(struct arena *a, const struct catalog *c, struct str parent
     return sql_ns_page(a, c->sql, c->warehouse.id, parent, after, limit, names, n, found, err);
 }
 
-bool ns_list(struct arena *a, struct catalog *c, struct str parent, const struct page *page,
+bool ns_list(struct arena *a, struct catalog *c, struct str *parent, const struct page *page,
     struct str **names, size_t *n, struct str *next, struct err *err)
 {
     struct names list;
     bool found;
-    if (!page__read(a, c, parent, "namespaces", page, children, &list, &found, next, err))
+    if (!page__read(a, c, *parent, "namespaces", page, children, &list, &found, next, err))
         return catalog__read_failed(err);
-    struct str again;
     /* PyIceberg encodes the levels of a parent and its HTTP library encodes them once more. */
-    if (!found && str_find(parent, '%') < parent.n &&
-        str_pct_decode(a, parent, STR_PLUS_LITERAL, &again) && !str_eq(again, parent))
-        return ns_list(a, c, again, page, names, n, next, err);
+    struct str again;
+    if (!found && str_find(*parent, '%') < parent->n &&
+        str_pct_decode(a, *parent, STR_PLUS_LITERAL, &again) && !str_eq(again, *parent)) {
+        *parent = again;
+        return ns_list(a, c, parent, page, names, n, next, err);
+    }
     if (!found)
-        return no_such(a, parent, err);
+        return no_such(a, *parent, err);
     *names = list.v;
     *n = list.n;
     return true;

@@ -22,6 +22,7 @@ struct ns_changes {
 MUST bool ns_update(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
     const json_t *body, struct ns_changes *out, struct err *err);
 
-/* Names below parent (empty: the root), each the last level only, and the next page's token. */
-MUST bool ns_list(struct arena *a, struct catalog *c, struct str parent, const struct page *page,
+/* Names below *parent (empty: the root), each the last level only, and the next page's token.
+ * *parent becomes the reading of it that was found: some clients encode it twice. */
+MUST bool ns_list(struct arena *a, struct catalog *c, struct str *parent, const struct page *page,
     struct str **names, size_t *n, struct str *next, struct err *err);

@@ -29,7 +29,7 @@
         "File to write both addresses into once the server is ready")                              \
     X(auth, TEXT, "FIRN_AUTH", "", 0, 0,                                                           \
         "\"none\" serves everybody, also on addresses other than loopback")                        \
-    X(database, TEXT, "FIRN_DATABASE", "", 0, 0,                                                   \
+    X(database, SECRET, "FIRN_DATABASE", "", 0, 0,                                                   \
         "sqlite:PATH or postgresql://USER@HOST/NAME; default: SQLite in $XDG_DATA_HOME/firn")      \
     X(pg_prepared, BOOL, "FIRN_PG_PREPARED", "true", 0, 0,                                         \
         "Named prepared statements; false behind poolers older than PgBouncer 1.21")               \

@@ -1,0 +1,118 @@
+/* Namespaces: arguments in, one catalog function, one reply. */
+#include "call.h"
+#include "ns.h"
+
+enum { LIST_MAX = 256 << 20 };
+
+static void put_levels(struct buf *b, struct str path)
+{
+    struct str rest = path;
+    buf_putc(b, '[');
+    while (rest.p) {
+        buf_json_str(b, str_cut(&rest, IDENT_SEPARATOR));
+        if (rest.p)
+            buf_putc(b, ',');
+    }
+    buf_putc(b, ']');
+}
+
+static bool reply_namespace(struct call *c, const struct sql_ns *ns)
+{
+    struct buf b;
+    buf_init(&b, LIST_MAX);
+    buf_puts(&b, "{\"namespace\":");
+    put_levels(&b, ns->path);
+    buf_puts(&b, ",\"properties\":");
+    buf_str(&b, ns->properties);
+    buf_putc(&b, '}');
+    return reply_json(c, &b);
+}
+
+bool op_create_namespace(struct call *c)
+{
+    struct caller by = call_caller(c);
+    struct sql_ns ns;
+    TRY(ns_create(c->arena, c->server->catalog, &by, c->json, &ns, &c->err));
+    return reply_namespace(c, &ns);
+}
+
+bool op_load_namespace_metadata(struct call *c)
+{
+    TRY(call_need_namespace(c));
+    return reply_namespace(c, &c->found.ns);
+}
+
+bool op_namespace_exists(struct call *c)
+{
+    TRY(call_need_namespace(c));
+    return reply_empty(c);
+}
+
+bool op_drop_namespace(struct call *c)
+{
+    struct caller by = call_caller(c);
+    TRY(ns_drop(c->arena, c->server->catalog, &by, call_ns(c), &c->err));
+    return reply_empty(c);
+}
+
+static void put_keys(struct buf *b, const char *member, const json_t *keys)
+{
+    size_t i;
+    json_t *key;
+    buf_json_str(b, str_from(member));
+    buf_puts(b, ":[");
+    json_array_foreach(keys, i, key)
+    {
+        if (i > 0)
+            buf_putc(b, ',');
+        buf_json_str(b, (struct str){json_string_value(key), json_string_length(key)});
+    }
+    buf_putc(b, ']');
+}
+
+bool op_update_properties(struct call *c)
+{
+    struct caller by = call_caller(c);
+    struct ns_changes changes;
+    struct buf b;
+    TRY(ns_update(c->arena, c->server->catalog, &by, call_ns(c), c->json, &changes, &c->err));
+    buf_init(&b, LIST_MAX);
+    buf_putc(&b, '{');
+    put_keys(&b, "updated", changes.updated);
+    buf_putc(&b, ',');
+    put_keys(&b, "removed", changes.removed);
+    buf_putc(&b, ',');
+    put_keys(&b, "missing", changes.missing);
+    buf_putc(&b, '}');
+    return reply_json(c, &b);
+}
+
+/* Every element is a full path: the parent's levels and the child's name. */
+bool op_list_namespaces(struct call *c)
+{
+    struct str parent = call_param(c, "parent");
+    struct page page = call_page(c);
+    struct str *names, next;
+    size_t n;
+    struct buf b;
+    if (!parent.p)
+        parent = STR("");
+    TRY(ns_list(c->arena, c->server->catalog, &parent, &page, &names, &n, &next, &c->err));
+    buf_init(&b, LIST_MAX);
+    buf_puts(&b, "{\"namespaces\":[");
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0)
+            buf_putc(&b, ',');
+        struct str path = parent.n == 0 ? names[i]
+                                        : arena_printf(c->arena, "%.*s%c%.*s", STR_ARG(parent),
+                                              IDENT_SEPARATOR, STR_ARG(names[i]));
+        put_levels(&b, path);
+    }
+    buf_puts(&b, "]");
+    if (next.p) {
+        buf_puts(&b, ",\"next-page-token\":");
+        buf_json_str(&b, next);
+    }
+    buf_putc(&b, '}');
+    return reply_json(c, &b);
+}

@@ -1,0 +1,304 @@
+#include "reply.h"
+
+#include <assert.h>
+#include <zlib.h>
+
+#include "call.h"
+#include "metric.h"
+#include "quirk.h"
+#include "table.h"
+
+enum { GZIP_FROM = 4096, GZIP_HEAD = 10, GZIP_TAIL = 8, ENTITY_MAX = 256 << 20 };
+
+static const char gzip_head[GZIP_HEAD] = {0x1f, (char)0x8b, 8, 0, 0, 0, 0, 0, 0, (char)0xff};
+
+void reply_header(struct call *c, const char *name, struct str value)
+{
+    struct reply *r = &c->reply;
+    assert(r->n_headers < REPLY_HEADERS_MAX);
+    r->headers[r->n_headers].name = name;
+    r->headers[r->n_headers].value = arena_cstr(c->arena, value);
+    r->n_headers++;
+}
+
+static void begin(struct call *c, int status, struct str cache_control)
+{
+    c->reply = (struct reply){.status = status};
+    reply_header(c, "X-Request-ID", c->id);
+    reply_header(c, "X-Content-Type-Options", STR("nosniff"));
+    reply_header(c, "Cache-Control", cache_control);
+}
+
+static void body(struct call *c, struct str *pieces, size_t n)
+{
+    c->reply.pieces = pieces;
+    c->reply.n_pieces = n;
+    c->reply.bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        c->reply.bytes += pieces[i].n;
+}
+
+static void body_text(struct call *c, const char *content_type, struct str text)
+{
+    struct str *piece = ARENA_NEW(c->arena, struct str);
+    *piece = text;
+    body(c, piece, 1);
+    reply_header(c, "Content-Type", str_from(content_type));
+}
+
+/* --- gzip
+ * ----------------------------------------------------------------------------------------- */
+
+/* Does one of the listed codings say gzip, without q=0? */
+static bool accepts_gzip(const struct call *c)
+{
+    struct str rest = call_header(c, HEADER_ACCEPT_ENCODING);
+    while (rest.p) {
+        struct str parameters = str_cut(&rest, ',');
+        struct str coding = str_trim(str_cut(&parameters, ';'));
+        struct str q = parameters.p ? str_trim(parameters) : (struct str){0};
+        bool refused = str_starts(q, STR("q=0")) && !str_starts(q, STR("q=0."));
+        if ((str_eq_nocase(coding, STR("gzip")) || str_eq_nocase(coding, STR("x-gzip"))) &&
+            !refused)
+            return true;
+    }
+    return false;
+}
+
+/* Text as a piece of a raw deflate stream: ended by a flush so that more may follow, or finished.
+ */
+static struct str deflate_piece(struct arena *a, struct str text, int flush)
+{
+    z_stream z = {0};
+    if (deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        log_fatal("zlib cannot start");
+    size_t cap = deflateBound(&z, text.n) + 16;
+    char *out = arena_alloc(a, cap);
+    z.next_in = (Bytef *)(uintptr_t)text.p;
+    z.avail_in = (uInt)text.n;
+    z.next_out = (Bytef *)out;
+    z.avail_out = (uInt)cap;
+    int end = deflate(&z, flush);
+    assert(end == (flush == Z_FINISH ? Z_STREAM_END : Z_OK));
+    (void)end;
+    struct str piece = {out, cap - z.avail_out};
+    deflateEnd(&z);
+    return piece;
+}
+
+static uint32_t crc_of(struct str s)
+{
+    return (uint32_t)crc32_z(0, (const Bytef *)s.p, s.n);
+}
+
+static struct str gzip_tail(struct arena *a, uint32_t crc, size_t plain)
+{
+    unsigned char *p = arena_alloc(a, GZIP_TAIL);
+    uint32_t n = (uint32_t)plain;
+    for (int i = 0; i < 4; i++) {
+        p[i] = (unsigned char)(crc >> (8 * i));
+        p[4 + i] = (unsigned char)(n >> (8 * i));
+    }
+    return (struct str){(const char *)p, GZIP_TAIL};
+}
+
+static void gzip_text(struct call *c, struct str text)
+{
+    struct str *pieces = ARENA_ARRAY(c->arena, struct str, 3);
+    pieces[0] = (struct str){gzip_head, GZIP_HEAD};
+    pieces[1] = deflate_piece(c->arena, text, Z_FINISH);
+    pieces[2] = gzip_tail(c->arena, crc_of(text), text.n);
+    body(c, pieces, 3);
+    reply_header(c, "Content-Encoding", STR("gzip"));
+}
+
+/* Head and tail are packed for this answer, the document between them was packed once for all:
+ * three segments of one deflate stream, their checksums combined. */
+static void gzip_joined(struct call *c, struct str head, const struct deflated *d, struct str tail)
+{
+    struct arena *a = c->arena;
+    struct str *pieces = ARENA_ARRAY(a, struct str, 5);
+    uint32_t crc = crc_of(head);
+    crc = (uint32_t)crc32_combine(crc, d->crc, (z_off_t)d->plain);
+    crc = (uint32_t)crc32_combine(crc, crc_of(tail), (z_off_t)tail.n);
+    pieces[0] = (struct str){gzip_head, GZIP_HEAD};
+    pieces[1] = deflate_piece(a, head, Z_FULL_FLUSH);
+    pieces[2] = d->segment;
+    pieces[3] = deflate_piece(a, tail, Z_FINISH);
+    pieces[4] = gzip_tail(a, crc, head.n + d->plain + tail.n);
+    body(c, pieces, 5);
+    reply_header(c, "Content-Encoding", STR("gzip"));
+}
+
+/* --- successes
+ * ------------------------------------------------------------------------------------ */
+
+bool reply_json(struct call *c, struct buf *text)
+{
+    if (text->over)
+        return err_set(&c->err, ERR_INTERNAL, "the answer is larger than %d bytes", ENTITY_MAX);
+    struct str s = buf_take(text, c->arena);
+    begin(c, 200, STR("no-store"));
+    body_text(c, "application/json", s);
+    if (s.n >= GZIP_FROM) {
+        reply_header(c, "Vary", STR("Accept-Encoding"));
+        if (accepts_gzip(c))
+            gzip_text(c, s);
+    }
+    return true;
+}
+
+bool reply_text(struct call *c, const char *content_type, struct str text)
+{
+    begin(c, 200, STR("no-store"));
+    body_text(c, content_type, text);
+    return true;
+}
+
+static void table_body(struct call *c, const struct loaded *t, enum variant v, struct str tail)
+{
+    struct buf b;
+    struct deflated packed;
+    buf_init(&b, 1 << 16);
+    buf_putc(&b, '{');
+    if (!t->staged) {
+        buf_puts(&b, "\"metadata-location\":");
+        buf_json_str(&b, metadata_location(t->metadata));
+        buf_putc(&b, ',');
+    }
+    buf_puts(&b, "\"metadata\":");
+    struct str head = buf_take(&b, c->arena);
+    reply_header(c, "Content-Type", STR("application/json"));
+    if (accepts_gzip(c) && metadata_deflated(t->metadata, v, &packed)) {
+        gzip_joined(c, head, &packed, tail);
+        return;
+    }
+    struct str *document;
+    size_t n = metadata_document(c->arena, t->metadata, v, &document);
+    struct str *pieces = ARENA_ARRAY(c->arena, struct str, n + 2);
+    pieces[0] = head;
+    memcpy(pieces + 1, document, n * sizeof *document);
+    pieces[n + 1] = tail;
+    body(c, pieces, n + 2);
+}
+
+static void loaded_headers(struct call *c, const struct loaded *t, enum variant v)
+{
+    begin(c, 200, t->staged ? STR("no-store") : STR("private, no-cache"));
+    if (!t->staged)
+        reply_header(c, "ETag", metadata_etag(t->metadata, v));
+    reply_header(c, "Vary", STR("Accept-Encoding, X-Iceberg-Access-Delegation"));
+}
+
+bool reply_table(struct call *c, const struct loaded *t, enum variant v)
+{
+    loaded_headers(c, t, v);
+    table_body(c, t, v, STR(",\"config\":{}}"));
+    return true;
+}
+
+bool reply_commit(struct call *c, const struct loaded *t)
+{
+    loaded_headers(c, t, VARIANT_ALL);
+    table_body(c, t, VARIANT_ALL, STR("}"));
+    return true;
+}
+
+bool reply_not_modified(struct call *c, struct str etag)
+{
+    begin(c, 304, STR("private, no-cache"));
+    reply_header(c, "ETag", etag);
+    reply_header(c, "Vary", STR("Accept-Encoding, X-Iceberg-Access-Delegation"));
+    return true;
+}
+
+/* A tag without W/, quotes, and the suffix some proxies add for a packed body. */
+static struct str bare_tag(struct str tag)
+{
+    tag = str_trim(tag);
+    if (str_starts(tag, STR("W/")))
+        tag = str_sub(tag, 2, tag.n - 2);
+    if (tag.n >= 2 && tag.p[0] == '"' && tag.p[tag.n - 1] == '"')
+        tag = str_sub(tag, 1, tag.n - 2);
+    if (str_ends(tag, STR("-gzip")))
+        tag.n -= 5;
+    while (tag.n && tag.p[tag.n - 1] == '-')
+        tag.n--;
+    return tag;
+}
+
+bool reply_etag_matches(const struct call *c, struct str etag)
+{
+    struct str rest = call_header(c, HEADER_IF_NONE_MATCH);
+    struct str ours = bare_tag(etag);
+    while (rest.p) {
+        struct str tag = str_trim(str_cut(&rest, ','));
+        if (str_eq(tag, STR("*")) || str_eq(bare_tag(tag), ours))
+            return true;
+    }
+    return false;
+}
+
+static enum quirk quirk_of(const struct call *c)
+{
+    static const struct {
+        struct str agent;
+        unsigned op;
+        enum quirk what;
+    } rows[] = {
+#define X(agent, op, what, why) {STR_INIT(agent), (op), (what)},
+        QUIRKS(X)
+#undef X
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (c->op->id == rows[i].op && str_starts(call_header(c, HEADER_USER_AGENT), rows[i].agent))
+            return rows[i].what;
+    return QUIRK_NONE;
+}
+
+bool reply_empty(struct call *c)
+{
+    if (quirk_of(c) == QUIRK_200_FOR_204)
+        return reply_text(c, "application/json", STR("{}"));
+    begin(c, c->op->success, STR("no-store"));
+    return true;
+}
+
+/* --- errors
+ * --------------------------------------------------------------------------------------- */
+
+/* What a client may read. Internal details stay in the log, under the id of the request. */
+static struct str error_message(struct call *c)
+{
+    const struct err *e = &c->err;
+    if (e->kind == ERR_INTERNAL)
+        return arena_printf(c->arena,
+            "Internal error; the server's log has the reason under request %.*s", STR_ARG(c->id));
+    if (e->kind == ERR_COMMIT_UNKNOWN)
+        return arena_printf(c->arena,
+            "It is unknown whether the change was applied (request %.*s): %s", STR_ARG(c->id),
+            e->msg);
+    return str_from(e->msg);
+}
+
+void reply_error(struct call *c)
+{
+    enum err_kind kind = c->err.kind;
+    int status = err_status(kind);
+    struct buf b;
+    assert(status != 0);
+    begin(c, status, STR("no-store"));
+    if (kind == ERR_BUSY || kind == ERR_UNAVAILABLE)
+        reply_header(c, "Retry-After", STR("1"));
+    if (kind == ERR_METHOD)
+        reply_header(c, "Allow", c->allow);
+    buf_init(&b, 1 << 16);
+    buf_puts(&b, "{\"error\":{\"message\":");
+    buf_json_str(&b, error_message(c));
+    buf_puts(&b, ",\"type\":");
+    buf_json_str(&b, str_from(err_type(kind)));
+    buf_puts(&b, ",\"code\":");
+    buf_json_i64(&b, status);
+    buf_puts(&b, "}}");
+    body_text(c, "application/json", buf_take(&b, c->arena));
+}
