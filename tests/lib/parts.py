@@ -223,7 +223,7 @@ def spark_short(run):
 
 
 def image(run):
-    container.judge(run, binary(run))
+    container.judge(run)
 
 
 def secrets(run):

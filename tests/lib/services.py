@@ -69,9 +69,9 @@ class Service:
 
     def start(self):
         for attempt in (1, 2, 3):
-            self.port = free_ports(self.ports)
+            self.port = free_ports(self.ports) if self.ports else 0
             try:
-                output = self.control("start", self.port)
+                output = self.control("start", *([self.port] if self.ports else []))
             except (ServiceError, subprocess.TimeoutExpired):
                 self.stop()
                 if attempt == 3:
