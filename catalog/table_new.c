@@ -223,7 +223,7 @@ bool table_register(struct arena *a, struct catalog *c, const struct caller *by,
         ns, arena_dup(a, (struct str){json_string_value(name), json_string_length(name)})};
     struct str location;
     struct sql_ns *row;
-    const struct metadata *m;
+    const struct metadata *m = NULL;
     struct sql_new_object o = {
         .warehouse = c->warehouse.id, .ns = ns, .name = id.name, .kind = SQL_TABLE};
     TRY(ident_name_check(id.name, "table name", err));
