@@ -12,6 +12,9 @@
 #include "str.h"
 
 struct arena;
+struct schema;
+
+enum { FORMAT_VERSION_DEFAULT = 2, FORMAT_VERSION_MAX = 3 };
 
 /* Lists of ids that grow while updates are applied. */
 struct id_list {
@@ -22,7 +25,7 @@ struct id_list {
 struct draft {
     struct arena *arena;
     const struct metadata *base; /* NULL: a table that does not exist yet */
-    struct head head;            /* properties and refs: own references once changed (see below) */
+    struct head head;            /* properties and refs: own objects once changed (see below) */
     bool properties_own, refs_own;
     struct parts parts[PARTS_COUNT];
     size_t cap[PARTS_COUNT];
@@ -31,17 +34,30 @@ struct draft {
     unsigned changes; /* effective changes recorded */
     /* Registers of -1: what this request added, or named, last; PART_NONE at first. */
     int64_t last_schema, last_spec, last_order;
+    struct draft_guess *guesses; /* ids that the client expected for what it added */
     struct id_list added_snapshots;
     struct id_list set_on_main; /* snapshots some set-snapshot-ref put on main */
     bool snapshots_removed;
     bool location_changed;
-    const char
+    bool bindings_changed;    /* current schema, default spec or default order */
+    struct draft_tree *trees; /* what draft_tree parsed */
+    const char *schema_text;  /* the text that schema was read from */
+    struct schema *schema;
 };
 
-/* A working copy of base, or an empty table (format version given, everything else zero). */
+/* A working copy of base, or an empty table (format version given, everything else zero; a version
+ * that does not exist counts as the default, so that the update that asks for it is refused).
+ * What the draft refers to is released with the arena. */
 struct draft *draft_begin(struct arena *a, const struct metadata *base);
 struct draft *draft_begin_empty(struct arena *a, int64_t format_version);
-/* Releases what the draft refers to; called by the arena (draft_begin registers it). */
+/* The first state of a table from the body of createTable: fresh ids, reserved properties consumed,
+ * a new uuid. `location` may be absent and then be set in the head before the end.
+ * ERR_BAD_REQUEST, ERR_INVALID_ARGUMENT, ERR_VALIDATION. */
+MUST bool draft_create(struct arena *a, const json_t *request, struct str location,
+    struct draft **out, struct err *err);
+/* After the updates of a create commit: is a whole table there? ERR_INVALID_ARGUMENT names what is
+ * missing. */
+MUST bool draft_check_complete(struct draft *d, struct err *err);
 
 /* Copy-on-write access. */
 json_t *draft_properties(struct draft *d); /* own object, may be changed */
@@ -53,10 +69,22 @@ struct part *draft_find(struct draft *d, enum parts_kind kind, int64_t id);
 void draft_keep(struct draft *d, enum parts_kind kind, const bool *keep);
 /* Own, changeable array of that kind. */
 struct parts *draft_own(struct draft *d, enum parts_kind kind);
-/* The tree of an element, parsed into the arena's care; borrowed. */
+/* The tree of an element, parsed once into the arena's care; borrowed. NULL: valid text that
+ * jansson cannot hold (numbers beyond 64 bits). */
 const json_t *draft_tree(struct draft *d, const struct part *part);
-/* Serialises a tree for draft_append: compact, insertion order. Arena. */
+/* The current schema, read. ERR_VALIDATION when there is none yet. */
+MUST bool draft_schema(struct draft *d, struct schema **out, struct err *err);
+/* Serialises a tree for draft_append: compact, insertion order, members that are null left out.
+ * Arena. */
 struct str draft_dump(struct draft *d, const json_t *tree);
+/* draft_dump of a tree given over, with the scalars of `part`. */
+struct part *draft_append_tree(
+    struct draft *d, enum parts_kind kind, struct part part, json_t *tree_take);
+
+void id_list_add(struct arena *a, struct id_list *l, int64_t id);
+void id_list_sort(struct id_list *l);
+bool id_list_has_sorted(const struct id_list *l, int64_t id);
+bool id_list_has(const struct id_list *l, int64_t id); /* in any order */
 
 /* A change that counts. */
 static inline void draft_record(struct draft *d)
@@ -71,7 +99,7 @@ MUST bool draft_file(
     struct draft *d, struct str *location, struct str *token, bool *gzip, struct err *err);
 
 /* The rules at the end of a commit (logs, timestamps, validations: protocol 3.5, 3.6), then the new
- * document with its index, in one copy. The caller's reference. ERR_VALIDATION,
+ * document with its index, in one copy. The caller's reference. Once per draft. ERR_VALIDATION,
  * ERR_INVALID_ARGUMENT. */
 MUST bool draft_finish(
     struct draft *d, struct str file_location, struct metadata **out, struct err *err);

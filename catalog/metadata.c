@@ -111,11 +111,59 @@ struct metadata *metadata_ref(struct metadata *m)
     return m;
 }
 
+struct weak *metadata__weak(struct metadata *m)
+{
+    struct lazy *lazy = m->lazy;
+    pthread_mutex_lock(&lazy->lock);
+    if (!lazy->weak) {
+        lazy->weak = xcalloc(1, sizeof(*lazy->weak));
+        ref_init(&lazy->weak->ref);
+        pthread_mutex_init(&lazy->weak->lock, NULL);
+        atomic_init(&lazy->weak->m, m);
+    }
+    struct weak *w = lazy->weak;
+    ref_get(&w->ref);
+    pthread_mutex_unlock(&lazy->lock);
+    return w;
+}
+
+/* The lock keeps the object from being freed between the look and the reference. */
+struct metadata *weak__metadata(struct weak *w)
+{
+    pthread_mutex_lock(&w->lock);
+    struct metadata *m = atomic_load_explicit(&w->m, memory_order_relaxed);
+    int n = m ? atomic_load_explicit(&m->ref.n, memory_order_relaxed) : 0;
+    while (n > 0 && !atomic_compare_exchange_weak_explicit(
+                        &m->ref.n, &n, n + 1, memory_order_relaxed, memory_order_relaxed))
+        continue;
+    pthread_mutex_unlock(&w->lock);
+    return n > 0 ? m : NULL;
+}
+
+void weak__unref(struct weak **w)
+{
+    struct weak *gone = TAKE(*w);
+    if (!gone || !ref_put(&gone->ref))
+        return;
+    pthread_mutex_destroy(&gone->lock);
+    xfree(gone);
+}
+
+/* Nobody holds m any more; after this nobody can. */
+static void weak_cut(struct weak *w)
+{
+    pthread_mutex_lock(&w->lock);
+    atomic_store_explicit(&w->m, NULL, memory_order_relaxed);
+    pthread_mutex_unlock(&w->lock);
+}
+
 void metadata_unref(struct metadata **m)
 {
     struct metadata *gone = TAKE(*m);
     if (!gone || !ref_put(&gone->ref))
         return;
+    if (gone->lazy->weak)
+        weak_cut(gone->lazy->weak);
     struct metadata_new rest = {.bytes = gone->bytes, .head = gone->head, .members = gone->members};
     memcpy(rest.parts, gone->parts, sizeof(rest.parts));
     metadata_new__fini(&rest);
@@ -225,6 +273,12 @@ struct str metadata_member(const struct metadata *m, const char *name)
         if (str_eq(m->members[i].key, key))
             return m->members[i].value;
     return (struct str){NULL, 0};
+}
+
+size_t metadata_members(const struct metadata *m, const struct member_slice **out)
+{
+    *out = m->members;
+    return m->n_members;
 }
 
 struct str metadata_location(const struct metadata *m)

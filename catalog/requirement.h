@@ -9,6 +9,9 @@
 
 struct metadata;
 
+/* Are all elements well-formed and of a type that exists? What needs no table to be refused. An
+ * absent list is an empty one. ERR_BAD_REQUEST. */
+MUST bool requirements_known(const json_t *requirements, struct err *err);
 /* Checks them in request order against base. ERR_COMMIT_FAILED with the message of the first that
  * fails; ERR_VALIDATION for one that does not belong to tables. */
 MUST bool requirements_check(

@@ -1,0 +1,221 @@
+/* The first state of a table from the body of createTable (protocol 4.1). */
+#include "arena.h"
+#include "schema.h"
+#include "type.h"
+#include "update_priv.h"
+
+/* The request's schema, whose ids the rest of the request speaks of, and the table's. */
+struct renumbering {
+    struct arena *a;
+    const struct schema *asked, *fresh;
+};
+
+/* -- Properties -------------------------------------------------------------------------------- */
+
+static bool format_version(struct at properties, int64_t *out, struct err *err)
+{
+    const json_t *given = json_object_get(properties.json, "format-version");
+    *out = FORMAT_VERSION_DEFAULT;
+    if (!given)
+        return true;
+    struct str text = str_trim(json_text(given));
+    if (!str_to_i64(text, out))
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Invalid format-version, expected an integer: %.*s", STR_ARG(text));
+    if (*out < 1 || *out > FORMAT_VERSION_MAX)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Unsupported format version: v%lld (supported: v%d)", (long long)*out,
+            FORMAT_VERSION_MAX);
+    return true;
+}
+
+static bool check_retry_properties(const json_t *properties, struct err *err)
+{
+    static const char *const names[] = {"commit.retry.num-retries", "commit.retry.min-wait-ms",
+        "commit.retry.max-wait-ms", "commit.retry.total-timeout-ms"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const json_t *given = json_object_get(properties, names[i]);
+        int64_t n;
+        if (!given)
+            continue;
+        if (!str_to_i64(json_text(given), &n) || n > INT32_MAX || n < INT32_MIN)
+            return err_set(
+                err, ERR_VALIDATION, "Table property %s must have integer value", names[i]);
+        if (n < 0)
+            return err_set(err, ERR_VALIDATION,
+                "Table property %s must have non negative integer value", names[i]);
+    }
+    return true;
+}
+
+/* "table { 1: id: required long }", one column a line. */
+static struct str schema_text(struct arena *a, const json_t *schema)
+{
+    struct str text = STR("table {");
+    size_t i;
+    json_t *f;
+    json_array_foreach(json_object_get(schema, "fields"), i, f)
+    {
+        text = arena_printf(a, "%.*s\n  %lld: %s: %s %.*s", STR_ARG(text),
+            (long long)json_integer_value(json_object_get(f, "id")),
+            json_string_value(json_object_get(f, "name")),
+            json_is_true(json_object_get(f, "required")) ? "required" : "optional",
+            STR_ARG(type_json_text(a, json_object_get(f, "type"))));
+    }
+    return arena_printf(a, "%.*s\n}", STR_ARG(text));
+}
+
+static bool check_metrics_columns(
+    struct draft *d, const struct schema *s, const json_t *tree, struct err *err)
+{
+    static const char prefix[] = "write.metadata.metrics.column.";
+    const char *key;
+    json_t *v;
+    json_object_foreach(d->head.properties, key, v)
+    {
+        struct str name = str_from(key);
+        if (!str_starts(name, str_from(prefix)))
+            continue;
+        struct str column = str_sub(name, sizeof(prefix) - 1, name.n);
+        if (!schema_field_by_name(s, column))
+            return err_set(err, ERR_VALIDATION,
+                "Invalid metrics config, could not find column %.*s from table prop %s in schema "
+                "%.*s",
+                STR_ARG(column), key, STR_ARG(schema_text(d->arena, tree)));
+    }
+    return true;
+}
+
+static void set_properties(struct draft *d, struct at given)
+{
+    const char *key;
+    json_t *v;
+    json_t *to = draft_properties(d);
+    json_object_foreach(json_lend(given.json), key, v)
+    {
+        if (!draft__reserved_property(key))
+            json_object_set(to, key, v);
+    }
+    if (!json_object_get(to, "write.parquet.compression-codec"))
+        json_object_set_new(to, "write.parquet.compression-codec", json_string("zstd"));
+}
+
+/* -- Schema, spec, order ----------------------------------------------------------------------- */
+
+static bool fresh_schema(
+    struct draft *d, struct at request, struct renumbering *r, const json_t **out, struct err *err)
+{
+    struct at given;
+    struct schema *asked, *fresh;
+    json_t *tree;
+    TRY(at_object(d->arena, request, "schema", &given, err));
+    TRY(schema_read(d->arena, given.json, &asked, err));
+    TRY(schema_check_version(d->arena, asked, d->head.format_version, err));
+    TRY(schema_fresh(d->arena, asked, &tree, &d->head.last_column_id, err));
+    draft__hold(d->arena, tree);
+    TRY(schema_read(d->arena, tree, &fresh, err));
+    struct str text = draft_dump(d, tree);
+    draft_append(d, PARTS_SCHEMAS,
+        (struct part){.p = text.p, .n = (uint32_t)text.n, .id = 0, .parent = PART_NONE});
+    *r = (struct renumbering){d->arena, asked, fresh};
+    *out = tree;
+    return true;
+}
+
+/* A source id of the request's schema becomes the id that its column has in the table; ids that
+ * name no column were refused where that matters, and are left to a void transform. */
+static json_t *renumbered(const struct renumbering *r, const json_t *id)
+{
+    const struct schema_field *asked =
+        json_is_integer(id) ? schema_field_by_id(r->asked, json_integer_value(id)) : NULL;
+    const struct schema_field *fresh = asked ? schema_field_by_name(r->fresh, asked->name) : NULL;
+    return fresh ? json_integer(fresh->id) : json_deep_copy(id);
+}
+
+static void renumber_sources(const struct renumbering *r, json_t *fields)
+{
+    size_t i, k;
+    json_t *f, *id;
+    json_array_foreach(fields, i, f)
+    {
+        json_t *many = json_object_get(f, "source-ids");
+        if (json_is_integer(json_object_get(f, "source-id")))
+            json_object_set_new(f, "source-id", renumbered(r, json_object_get(f, "source-id")));
+        json_array_foreach(many, k, id) json_array_set_new(many, k, renumbered(r, id));
+    }
+}
+
+/* The spec or order of the request, a copy to work on; NULL when there is none. */
+static bool copy_of(
+    struct draft *d, struct at request, const char *name, json_t **out, struct err *err)
+{
+    struct at given, fields;
+    *out = NULL;
+    if (!at_has(request, name))
+        return true;
+    TRY(at_object(d->arena, request, name, &given, err));
+    TRY(at_array(d->arena, given, "fields", &fields, err));
+    *out = draft__hold(d->arena, json_deep_copy(given.json));
+    return true;
+}
+
+static bool first_spec(
+    struct draft *d, struct at request, const struct renumbering *r, struct err *err)
+{
+    json_t *spec, *stored;
+    TRY(copy_of(d, request, "partition-spec", &spec, err));
+    if (!spec)
+        spec = draft__hold(d->arena, json_pack("{s:[]}", "fields"));
+    json_t *fields = json_object_get(spec, "fields");
+    /* Field ids are ours to give, whatever clients put there: null, 0, or the same one twice. */
+    for (size_t i = 0; i < json_array_size(fields); i++)
+        json_object_set_new(
+            json_array_get(fields, i), "field-id", json_integer(1000 + (json_int_t)i));
+    TRY(spec_check(d->arena, r->asked, spec, err));
+    renumber_sources(r, fields);
+    TRY(spec_canonical(spec, 0, 1000, &stored, err));
+    d->head.last_partition_id = spec_highest_field_id(stored);
+    draft_append_tree(d, PARTS_SPECS, (struct part){.id = 0, .parent = PART_NONE}, stored);
+    return true;
+}
+
+static bool first_order(
+    struct draft *d, struct at request, const struct renumbering *r, struct err *err)
+{
+    json_t *order;
+    TRY(copy_of(d, request, "write-order", &order, err));
+    if (!order)
+        order = draft__hold(d->arena, json_pack("{s:[]}", "fields"));
+    json_t *fields = json_object_get(order, "fields");
+    int64_t id = json_array_size(fields) ? 1 : 0;
+    json_object_set_new(order, "order-id", json_integer(id));
+    TRY(order_check(d->arena, r->asked, order, err));
+    renumber_sources(r, fields);
+    d->head.default_order_id = id;
+    draft_append_tree(
+        d, PARTS_ORDERS, (struct part){.id = id, .parent = PART_NONE}, order_canonical(order, id));
+    return true;
+}
+
+bool draft_create(struct arena *a, const json_t *request, struct str location, struct draft **out,
+    struct err *err)
+{
+    struct at top = {request, STR("")}, properties = {NULL, STR("")};
+    int64_t version;
+    struct renumbering r;
+    const json_t *schema;
+    if (at_has(top, "properties"))
+        TRY(at_string_map(a, top, "properties", &properties, err));
+    TRY(format_version(properties, &version, err));
+    struct draft *d = draft_begin_empty(a, version);
+    d->head.location = arena_dup(a, draft__strip_slashes(location));
+    set_properties(d, properties);
+    TRY(fresh_schema(d, top, &r, &schema, err));
+    TRY(first_spec(d, top, &r, err));
+    TRY(first_order(d, top, &r, err));
+    TRY(check_retry_properties(d->head.properties, err));
+    TRY(check_metrics_columns(d, r.fresh, schema, err));
+    draft_record(d);
+    *out = d;
+    return true;
+}

@@ -1,0 +1,201 @@
+#include "requirement.h"
+
+#include <stdio.h>
+
+#include "metadata.h"
+#include "update_priv.h"
+
+typedef bool require_fn(const struct head *base, const json_t *r, struct err *err);
+
+static bool fails(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static bool fails(struct err *err, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    return err_set(err, ERR_COMMIT_FAILED, "Requirement failed: %s", text);
+}
+
+static bool not_exists(const struct head *base, const json_t *r, struct err *err)
+{
+    (void)base, (void)r;
+    return fails(err, "table already exists");
+}
+
+static bool table_uuid(const struct head *base, const json_t *r, struct err *err)
+{
+    struct str given = json_text(json_object_get(r, "uuid"));
+    if (base->uuid.p && str_eq_nocase(base->uuid, given))
+        return true;
+    struct str have = base->uuid.p ? base->uuid : STR("null");
+    return fails(err, "UUID does not match: expected %.*s != %.*s", STR_ARG(have), STR_ARG(given));
+}
+
+static bool ref_snapshot_id(const struct head *base, const json_t *r, struct err *err)
+{
+    const char *name = json_string_value(json_object_get(r, "ref"));
+    const json_t *given = json_object_get(r, "snapshot-id");
+    const json_t *ref = json_object_get(base->refs, name);
+    int64_t expected = json_is_integer(given) ? json_integer_value(given) : PART_NONE;
+    if (!ref) {
+        /* Some clients say -1 for "no snapshot yet". */
+        return expected == PART_NONE ||
+               fails(err, "branch or tag %s is missing, expected %lld", name, (long long)expected);
+    }
+    struct str type = json_text(json_object_get(ref, "type"));
+    const char *word = str_eq_nocase(type, STR("tag")) ? "tag" : "branch";
+    int64_t actual = json_integer_value(json_object_get(ref, "snapshot-id"));
+    if (!json_is_integer(given))
+        return fails(err, "%s %s was created concurrently", word, name);
+    return expected == actual || fails(err, "%s %s has changed: expected id %lld != %lld", word,
+                                     name, (long long)expected, (long long)actual);
+}
+
+static bool same_number(
+    const json_t *r, const char *member, int64_t actual, const char *what, struct err *err)
+{
+    int64_t given = json_integer_value(json_object_get(r, member));
+    return given == actual || fails(err, "%s changed: expected id %lld != %lld", what,
+                                  (long long)given, (long long)actual);
+}
+
+static bool last_field_id(const struct head *base, const json_t *r, struct err *err)
+{
+    return same_number(
+        r, "last-assigned-field-id", base->last_column_id, "last assigned field id", err);
+}
+
+static bool current_schema_id(const struct head *base, const json_t *r, struct err *err)
+{
+    return same_number(r, "current-schema-id", base->current_schema_id, "current schema", err);
+}
+
+static bool last_partition_id(const struct head *base, const json_t *r, struct err *err)
+{
+    return same_number(r, "last-assigned-partition-id", base->last_partition_id,
+        "last assigned partition id", err);
+}
+
+static bool default_spec_id(const struct head *base, const json_t *r, struct err *err)
+{
+    return same_number(r, "default-spec-id", base->default_spec_id, "default partition spec", err);
+}
+
+static bool default_order_id(const struct head *base, const json_t *r, struct err *err)
+{
+    return same_number(
+        r, "default-sort-order-id", base->default_order_id, "default sort order", err);
+}
+
+/* What a requirement carries; the ref's snapshot id may be absent. */
+enum carries { NOTHING, A_UUID, A_REF, A_NUMBER };
+
+static const struct requirement {
+    const char *type;
+    require_fn *check; /* NULL: only views have it */
+    enum carries carries;
+    const char *member; /* of A_NUMBER */
+} table[] = {
+    {"assert-create",                     not_exists,        NOTHING,  NULL                    },
+    {"assert-table-uuid",                 table_uuid,        A_UUID,   NULL                    },
+    {"assert-ref-snapshot-id",            ref_snapshot_id,   A_REF,    NULL                    },
+    {"assert-last-assigned-field-id",     last_field_id,     A_NUMBER, "last-assigned-field-id"},
+    {"assert-current-schema-id",          current_schema_id, A_NUMBER, "current-schema-id"     },
+    {"assert-last-assigned-partition-id", last_partition_id, A_NUMBER,
+     "last-assigned-partition-id"                                                              },
+    {"assert-default-spec-id",            default_spec_id,   A_NUMBER, "default-spec-id"       },
+    {"assert-default-sort-order-id",      default_order_id,  A_NUMBER, "default-sort-order-id" },
+    {"assert-view-uuid",                  NULL,              A_UUID,   NULL                    },
+};
+
+/* The members that the type needs. */
+static bool well_formed(const struct requirement *row, struct at at, struct err *err)
+{
+    struct str text;
+    int64_t number = 0;
+    switch (row->carries) {
+    case A_UUID:
+        return at_str(at, "uuid", &text, err);
+    case A_REF:
+        return at_str(at, "ref", &text, err) && at_i64_opt(at, "snapshot-id", &number, err);
+    case A_NUMBER:
+        return at_i64(at, row->member, &number, err);
+    case NOTHING:
+    default:
+        return true;
+    }
+}
+
+static bool row_of(const json_t *r, size_t i, const struct requirement **out, struct err *err)
+{
+    char pointer[48];
+    int n = snprintf(pointer, sizeof(pointer), "/requirements/%zu", i);
+    struct at at = {
+        r, {pointer, (size_t)n}
+    };
+    if (!json_is_object(r))
+        return at_refuse(at, err, "Cannot parse update requirement: expected an object");
+    const json_t *given = json_object_get(r, "type");
+    if (!json_is_string(given))
+        return err_set(
+            err, ERR_BAD_REQUEST, "Cannot parse update requirement. Missing field: type");
+    struct str type = json_text(given);
+    for (size_t k = 0; k < ARRAY_LEN(table); k++) {
+        if (str_eq_nocase(type, str_from(table[k].type))) {
+            *out = &table[k];
+            return well_formed(&table[k], at, err);
+        }
+    }
+    return err_set(err, ERR_BAD_REQUEST,
+        "Unrecognized update requirement. Cannot convert to json: %.*s", STR_ARG(type));
+}
+
+bool requirements_known(const json_t *requirements, struct err *err)
+{
+    if (!requirements || json_is_null(requirements))
+        return true;
+    if (!json_is_array(requirements))
+        return err_set(err, ERR_BAD_REQUEST, "Expected an array of requirements (/requirements)");
+    for (size_t i = 0; i < json_array_size(requirements); i++) {
+        const struct requirement *row;
+        TRY(row_of(json_array_get(requirements, i), i, &row, err));
+    }
+    return true;
+}
+
+bool requirements_check(const struct metadata *base, const json_t *requirements, struct err *err)
+{
+    TRY(requirements_known(requirements, err));
+    for (size_t i = 0; i < json_array_size(requirements); i++) {
+        const json_t *r = json_array_get(requirements, i);
+        const struct requirement *row;
+        TRY(row_of(r, i, &row, err));
+        if (!row->check)
+            return err_set(err, ERR_VALIDATION, "Cannot validate AssertViewUUID against a table");
+        TRY(row->check(metadata_head(base), r, err));
+    }
+    return true;
+}
+
+bool requirements_create(const json_t *requirements, bool *create, struct err *err)
+{
+    TRY(requirements_known(requirements, err));
+    char others[256] = "";
+    size_t n = 0;
+    *create = false;
+    for (size_t i = 0; i < json_array_size(requirements); i++) {
+        const struct requirement *row;
+        TRY(row_of(json_array_get(requirements, i), i, &row, err));
+        if (row->check == not_exists) {
+            *create = true;
+        } else if (n < sizeof(others)) {
+            int w = snprintf(others + n, sizeof(others) - n, "%s%s", n ? ", " : "", row->type);
+            n += w > 0 ? (size_t)w : 0;
+        }
+    }
+    if (*create && n)
+        return err_set(err, ERR_INVALID_ARGUMENT, "Invalid create requirements: [%s]", others);
+    return true;
+}

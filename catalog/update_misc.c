@@ -1,0 +1,170 @@
+/* Updates of the small members: uuid, format version, location, properties, encryption keys. */
+#include "arena.h"
+#include "update_priv.h"
+#include "uuid.h"
+
+bool update__assign_uuid(struct draft *d, struct at at, struct err *err)
+{
+    struct str given;
+    TRY(at_str(at, "uuid", &given, err));
+    if (d->head.uuid.p && str_eq_nocase(d->head.uuid, given))
+        return true;
+    if (!uuid_is(given))
+        return err_set(err, ERR_INVALID_ARGUMENT, "Invalid UUID: %.*s", STR_ARG(given));
+    /* A table keeps its uuid for life: everything that outlives a name depends on it. */
+    if (d->base && metadata_head(d->base)->uuid.p)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Cannot assign UUID %.*s: the table has the UUID %.*s already", STR_ARG(given),
+            STR_ARG(d->head.uuid));
+    d->head.uuid = arena_dup(d->arena, given);
+    draft_record(d);
+    return true;
+}
+
+bool update__upgrade_format_version(struct draft *d, struct at at, struct err *err)
+{
+    int64_t version;
+    TRY(at_i32(at, "format-version", &version, err));
+    if (version > FORMAT_VERSION_MAX)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Cannot upgrade table to unsupported format version: v%lld (supported: v%d)",
+            (long long)version, FORMAT_VERSION_MAX);
+    if (version < d->head.format_version)
+        return err_set(err, ERR_INVALID_ARGUMENT, "Cannot downgrade v%lld table to v%lld",
+            (long long)d->head.format_version, (long long)version);
+    if (version == d->head.format_version)
+        return true;
+    if (version >= 3 && d->head.format_version < 3)
+        d->head.next_row_id = 0;
+    d->head.format_version = version;
+    draft_record(d);
+    return true;
+}
+
+struct str draft__strip_slashes(struct str s)
+{
+    while (s.n && s.p[s.n - 1] == '/' && !str_ends(s, STR("://")))
+        s.n--;
+    return s;
+}
+
+bool update__set_location(struct draft *d, struct at at, struct err *err)
+{
+    struct str given;
+    TRY(at_str(at, "location", &given, err));
+    given = draft__strip_slashes(given);
+    if (!given.n)
+        return err_set(err, ERR_INVALID_ARGUMENT, "Invalid table location: it is empty");
+    if (d->head.location.p && str_eq(given, d->head.location))
+        return true;
+    d->head.location = arena_dup(d->arena, given);
+    d->location_changed = true;
+    draft_record(d);
+    return true;
+}
+
+bool draft__reserved_property(const char *name)
+{
+    static const char *const reserved[] = {"format-version", "uuid", "snapshot-count",
+        "current-snapshot-id", "current-snapshot-summary", "current-snapshot-timestamp-ms",
+        "current-schema", "default-partition-spec", "default-sort-order"};
+    for (size_t i = 0; i < ARRAY_LEN(reserved); i++) {
+        if (str_eq(str_from(name), str_from(reserved[i])))
+            return true;
+    }
+    return false;
+}
+
+/* Older clients say "updated" and "removed". */
+static const char *either(struct at at, const char *name, const char *old_name)
+{
+    return !at_has(at, name) && at_has(at, old_name) ? old_name : name;
+}
+
+bool update__set_properties(struct draft *d, struct at at, struct err *err)
+{
+    struct at map;
+    const char *key;
+    json_t *value;
+    size_t set = 0;
+    TRY(at_string_map(d->arena, at, either(at, "updates", "updated"), &map, err));
+    json_object_foreach(json_lend(map.json), key, value)
+    {
+        if (draft__reserved_property(key))
+            continue;
+        json_object_set(draft_properties(d), key, value);
+        set++;
+    }
+    if (set)
+        draft_record(d);
+    return true;
+}
+
+bool update__remove_properties(struct draft *d, struct at at, struct err *err)
+{
+    struct at keys;
+    size_t i;
+    json_t *key;
+    TRY(at_array(d->arena, at, either(at, "removals", "removed"), &keys, err));
+    json_array_foreach(keys.json, i, key)
+    {
+        if (!json_is_string(key))
+            return at_refuse(at_element(d->arena, keys, i), err, "Expected the name of a property");
+    }
+    if (!json_array_size(keys.json))
+        return true;
+    json_array_foreach(keys.json, i, key)
+    {
+        if (json_object_get(d->head.properties, json_string_value(key)))
+            json_object_del(draft_properties(d), json_string_value(key));
+    }
+    draft_record(d);
+    return true;
+}
+
+static struct part *find_key(struct draft *d, struct str id)
+{
+    struct parts *keys = &d->parts[PARTS_KEYS];
+    for (size_t i = 0; i < keys->n; i++) {
+        if (str_eq(json_text(json_object_get(draft_tree(d, &keys->v[i]), "key-id")), id))
+            return &keys->v[i];
+    }
+    return NULL;
+}
+
+bool update__add_encryption_key(struct draft *d, struct at at, struct err *err)
+{
+    struct at key, properties;
+    struct str id, encrypted, by;
+    TRY(at_object(d->arena, at, "encryption-key", &key, err));
+    TRY(at_str(key, "key-id", &id, err));
+    TRY(at_str(key, "encrypted-key-metadata", &encrypted, err));
+    TRY(at_str_opt(key, "encrypted-by-id", &by, err));
+    if (at_has(key, "properties"))
+        TRY(at_string_map(d->arena, key, "properties", &properties, err));
+    if (find_key(d, id))
+        return true;
+    struct part part = {.id = PART_NONE, .parent = PART_NONE, .p = NULL};
+    struct str text = draft_dump(d, key.json);
+    part.p = text.p;
+    part.n = (uint32_t)text.n;
+    draft_append(d, PARTS_KEYS, part);
+    draft_record(d);
+    return true;
+}
+
+bool update__remove_encryption_key(struct draft *d, struct at at, struct err *err)
+{
+    struct str id;
+    TRY(at_str(at, "key-id", &id, err));
+    const struct part *found = find_key(d, id);
+    if (!found)
+        return true;
+    struct parts *keys = &d->parts[PARTS_KEYS];
+    bool *keep = ARENA_ARRAY(d->arena, bool, keys->n);
+    for (size_t i = 0; i < keys->n; i++)
+        keep[i] = &keys->v[i] != found;
+    draft_keep(d, PARTS_KEYS, keep);
+    draft_record(d);
+    return true;
+}

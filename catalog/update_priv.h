@@ -1,0 +1,81 @@
+/* What the files about updates share: typed access to the members of a request, and the functions
+ * behind the table of actions. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "draft.h"
+#include "err.h"
+#include "str.h"
+
+struct arena;
+
+/* A value of a request and the JSON pointer that leads to it, for messages. */
+struct at {
+    const json_t *json;
+    struct str pointer;
+};
+
+/* Members of an object. A null member counts as absent. Errors are ERR_BAD_REQUEST and name the
+ * place, what was expected and what was found. */
+bool at_has(struct at at, const char *name);
+MUST bool at_i64(struct at at, const char *name, int64_t *out, struct err *err);
+MUST bool at_i32(struct at at, const char *name, int64_t *out, struct err *err);
+MUST bool at_str(struct at at, const char *name, struct str *out, struct err *err);
+/* *out stays as it is when the member is absent. */
+MUST bool at_i64_opt(struct at at, const char *name, int64_t *out, struct err *err);
+MUST bool at_str_opt(struct at at, const char *name, struct str *out, struct err *err);
+/* The member itself, with its pointer in the arena. */
+MUST bool at_object(
+    struct arena *a, struct at at, const char *name, struct at *out, struct err *err);
+MUST bool at_array(
+    struct arena *a, struct at at, const char *name, struct at *out, struct err *err);
+/* An object whose members are all strings. */
+MUST bool at_string_map(
+    struct arena *a, struct at at, const char *name, struct at *out, struct err *err);
+/* An array of integers, in the order given. */
+MUST bool at_ids(
+    struct arena *a, struct at at, const char *name, struct id_list *out, struct err *err);
+struct at at_element(struct arena *a, struct at array, size_t i);
+/* "<text> (<pointer>)" */
+bool at_refuse(struct at at, struct err *err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* jansson's iterators take objects that may be changed; ours are not. */
+static inline json_t *json_lend(const json_t *v)
+{
+    return (json_t *)(uintptr_t)v;
+}
+static inline struct str json_text(const json_t *string)
+{
+    return (struct str){json_string_value(string), json_string_length(string)};
+}
+/* Copies the members of `from` that are not null and that `to` lacks. */
+void json_copy_rest(json_t *to, const json_t *from);
+
+/* Released with the arena; borrowed from then on. */
+json_t *draft__hold(struct arena *a, json_t *take);
+/* Properties and statements that describe a table and are never stored as its properties. */
+bool draft__reserved_property(const char *name);
+/* Without trailing slashes, but not into the scheme. */
+struct str draft__strip_slashes(struct str location);
+MUST bool draft__check_format_version(int64_t version, struct err *err);
+
+/* A line of the snapshot log. */
+void draft__log_snapshot(struct draft *d, int64_t snapshot_id, int64_t ms);
+/* Ids that the client expected for what it added, and those it got. */
+void draft__note_guess(struct draft *d, enum parts_kind kind, const json_t *said, int64_t is);
+int64_t draft__resolve_guess(const struct draft *d, enum parts_kind kind, int64_t said);
+
+typedef bool update_fn(struct draft *d, struct at at, struct err *err);
+update_fn update__assign_uuid, update__upgrade_format_version, update__set_location,
+    update__set_properties, update__remove_properties, update__add_encryption_key,
+    update__remove_encryption_key;
+update_fn update__add_schema, update__set_current_schema, update__add_spec,
+    update__set_default_spec, update__add_sort_order, update__set_default_sort_order,
+    update__remove_partition_specs, update__remove_schemas;
+update_fn update__add_snapshot, update__set_snapshot_ref, update__remove_snapshots,
+    update__remove_snapshot_ref, update__set_statistics, update__remove_statistics,
+    update__set_partition_statistics, update__remove_partition_statistics;

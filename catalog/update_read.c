@@ -1,0 +1,171 @@
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "arena.h"
+#include "update_priv.h"
+
+static const char *kind_of(const json_t *v)
+{
+    if (!v)
+        return "nothing";
+    switch (json_typeof(v)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "an array";
+    case JSON_STRING:
+        return "a string";
+    case JSON_INTEGER:
+        return "an integer";
+    case JSON_REAL:
+        return "a number with a fraction";
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return "a boolean";
+    case JSON_NULL:
+    default:
+        return "null";
+    }
+}
+
+bool at_refuse(struct at at, struct err *err, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    struct str where = at.pointer.n ? at.pointer : STR("/");
+    return err_set(err, ERR_BAD_REQUEST, "%s (%.*s)", text, STR_ARG(where));
+}
+
+/* The member, or NULL when it is absent or null. */
+static const json_t *member(struct at at, const char *name)
+{
+    const json_t *v = json_object_get(at.json, name);
+    return json_is_null(v) ? NULL : v;
+}
+
+static bool wrong(
+    struct at at, const char *name, const char *expected, const json_t *found, struct err *err)
+{
+    if (!found)
+        return at_refuse(at, err, "Missing field: %s", name);
+    return err_set(err, ERR_BAD_REQUEST, "Expected %s, found %s (%.*s/%s)", expected,
+        kind_of(found), STR_ARG(at.pointer), name);
+}
+
+bool at_has(struct at at, const char *name)
+{
+    return member(at, name) != NULL;
+}
+
+bool at_i64(struct at at, const char *name, int64_t *out, struct err *err)
+{
+    const json_t *v = member(at, name);
+    if (!json_is_integer(v))
+        return wrong(at, name, "an integer", v, err);
+    *out = json_integer_value(v);
+    return true;
+}
+
+bool at_i32(struct at at, const char *name, int64_t *out, struct err *err)
+{
+    int64_t v;
+    TRY(at_i64(at, name, &v, err));
+    if (v < INT32_MIN || v > INT32_MAX)
+        return err_set(err, ERR_BAD_REQUEST, "Expected an integer of 32 bits, found %lld (%.*s/%s)",
+            (long long)v, STR_ARG(at.pointer), name);
+    *out = v;
+    return true;
+}
+
+bool at_str(struct at at, const char *name, struct str *out, struct err *err)
+{
+    const json_t *v = member(at, name);
+    if (!json_is_string(v))
+        return wrong(at, name, "a string", v, err);
+    *out = json_text(v);
+    return true;
+}
+
+bool at_i64_opt(struct at at, const char *name, int64_t *out, struct err *err)
+{
+    return !at_has(at, name) || at_i64(at, name, out, err);
+}
+
+bool at_str_opt(struct at at, const char *name, struct str *out, struct err *err)
+{
+    return !at_has(at, name) || at_str(at, name, out, err);
+}
+
+static struct at child(struct arena *a, struct at at, const char *name, const json_t *v)
+{
+    return (struct at){v, arena_printf(a, "%.*s/%s", STR_ARG(at.pointer), name)};
+}
+
+bool at_object(struct arena *a, struct at at, const char *name, struct at *out, struct err *err)
+{
+    const json_t *v = member(at, name);
+    if (!json_is_object(v))
+        return wrong(at, name, "an object", v, err);
+    *out = child(a, at, name, v);
+    return true;
+}
+
+bool at_array(struct arena *a, struct at at, const char *name, struct at *out, struct err *err)
+{
+    const json_t *v = member(at, name);
+    if (!json_is_array(v))
+        return wrong(at, name, "an array", v, err);
+    *out = child(a, at, name, v);
+    return true;
+}
+
+bool at_string_map(struct arena *a, struct at at, const char *name, struct at *out, struct err *err)
+{
+    const char *key;
+    json_t *v;
+    TRY(at_object(a, at, name, out, err));
+    json_object_foreach(json_lend(out->json), key, v)
+    {
+        if (!json_is_string(v))
+            return wrong(*out, key, "a string", v, err);
+    }
+    return true;
+}
+
+struct at at_element(struct arena *a, struct at array, size_t i)
+{
+    return (struct at){
+        json_array_get(array.json, i), arena_printf(a, "%.*s/%zu", STR_ARG(array.pointer), i)};
+}
+
+bool at_ids(struct arena *a, struct at at, const char *name, struct id_list *out, struct err *err)
+{
+    struct at list;
+    TRY(at_array(a, at, name, &list, err));
+    *out = (struct id_list){.v = ARENA_ARRAY(a, int64_t, json_array_size(list.json))};
+    out->cap = json_array_size(list.json);
+    size_t i;
+    json_t *v;
+    json_array_foreach(list.json, i, v)
+    {
+        if (!json_is_integer(v))
+            return at_refuse(
+                at_element(a, list, i), err, "Expected an integer, found %s", kind_of(v));
+        out->v[out->n++] = json_integer_value(v);
+    }
+    return true;
+}
+
+void json_copy_rest(json_t *to, const json_t *from)
+{
+    const char *key;
+    json_t *v;
+    json_object_foreach(json_lend(from), key, v)
+    {
+        if (!json_is_null(v) && !json_object_get(to, key))
+            json_object_set(to, key, v);
+    }
+}
