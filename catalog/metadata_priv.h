@@ -25,11 +25,28 @@ struct lazy {
     pthread_mutex_t lock;
     pthread_mutex_t packing; /* for packed alone: compressing takes long */
     atomic_size_t cost;
+    struct weak *weak; /* under lock */
     _Atomic(struct pieces *) refs;
     _Atomic(struct packed *) packed[METADATA_VARIANTS];
     atomic_uint finds[PARTS_COUNT];
     _Atomic(uint32_t *) sorted[PARTS_COUNT]; /* positions by ascending id */
 };
+
+/* Leads to metadata for as long as somebody else holds it. */
+struct weak {
+    struct ref ref;
+    pthread_mutex_t lock;
+    _Atomic(struct metadata *) m; /* NULL from the end of the metadata on */
+};
+/* A reference to the handle of m; the caller holds m. */
+struct weak *metadata__weak(struct metadata *m);
+/* A reference to the metadata, or NULL when it is gone. */
+struct metadata *weak__metadata(struct weak *w);
+static inline bool weak__is_dead(const struct weak *w)
+{
+    return !atomic_load_explicit(&w->m, memory_order_relaxed);
+}
+void weak__unref(struct weak **w);
 
 struct metadata {
     struct ref ref;

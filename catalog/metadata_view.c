@@ -21,6 +21,7 @@ void metadata__lazy_free(struct lazy *lazy)
         xfree(atomic_load(&lazy->packed[v]));
     for (int k = 0; k < PARTS_COUNT; k++)
         xfree(atomic_load(&lazy->sorted[k]));
+    weak__unref(&lazy->weak);
     pthread_mutex_destroy(&lazy->lock);
     pthread_mutex_destroy(&lazy->packing);
     xfree(lazy);
