@@ -13,7 +13,6 @@ import typing
 import container
 import prepare
 from prepare import CACHE, PYTHON, ROOT
-from services import free_ports
 
 BUILDS = CACHE / "build"
 
@@ -81,9 +80,10 @@ def meson_tests(run, build_name, *options, env=None, suites=()):
     """Unit tests; libcheck says how many cases an executable holds."""
     folder = build(run, build_name)
     picked = [word for suite in suites for word in ("--suite", suite)]
+    name = f"{run.part.name}-log"
     code, _ = run.command(["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs",
-                           "--num-processes", "2", *picked, *options], env=env)
-    log = folder / "meson-logs/testlog.json"
+                           "--num-processes", "2", "--logbase", name, *picked, *options], env=env)
+    log = folder / "meson-logs" / f"{name}.json"
     tests = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     for test in tests:
         counts = re.findall(r"Checks: (\d+), Failures: (\d+), Errors: (\d+)", test.get("stdout") or "")
@@ -222,6 +222,11 @@ def spark_short(run):
     story(run, "spark", {}, "--short")
 
 
+def readme(run):
+    run.counted("README", [PYTHON, ROOT / "tests/clients/readme/judge.py", "--spark"],
+                env={"FIRN_TEST_JARS": str(prepare.JARS)})
+
+
 def image(run):
     container.judge(run)
 
@@ -269,6 +274,8 @@ PARTS = (
     Part("s3", "object storage on SeaweedFS, botocore judges signatures", s3, BUILD, ("build",)),
     Part("pyiceberg-pg", "PyIceberg on PostgreSQL and SeaweedFS", pyiceberg_pg, PG, ("build",)),
     Part("pyiceberg-sqlite", "PyIceberg on SQLite and local files", pyiceberg_sqlite, BUILD, ("build",)),
+    Part("readme", "what README shows: ./run, clients, curl, settings", readme, (*BUILD, "spark"),
+         ("build", "spark")),
     Part("tidy", "clang-tidy", tidy, ("build", "clang")),
     Part("lint", "arrows, banned functions, sizes, words, format, generated files", lint,
          (*BUILD, "clang")),

@@ -1,0 +1,169 @@
+"""Does what README.md says, word for word but for ports and places: `./run`, the three clients, the
+curl commands, the table of settings. Spark's line runs only with --spark (the jar is local)."""
+
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/lib"))
+from services import free_ports  # noqa: E402
+
+README = (ROOT / "README.md").read_text()
+FIRST = free_ports(2)
+PORTS = {"127.0.0.1:8181": f"127.0.0.1:{FIRST}", "127.0.0.1:9181": f"127.0.0.1:{FIRST + 1}"}
+results = []
+
+
+def here(text):
+    for public, private in PORTS.items():
+        text = text.replace(public, private)
+    return text
+
+
+def check(name, passed, why=""):
+    results.append(passed)
+    print(f"{'ok' if passed else 'FAILED'} {name}{'' if passed else ': ' + why[-1500:]}", flush=True)
+
+
+def blocks(language, heading=None):
+    text = README
+    if heading:
+        text = text[text.index(heading):]
+        text = text[:text.find("\n## ", 3)]
+    return re.findall(rf"```{language}\n(.*?)```", text, re.S)
+
+
+def execute(command, **options):
+    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=300, **options)
+
+
+class Running:
+    """`./run` as README starts it, with its data in a folder of the test."""
+
+    def __init__(self, folder):
+        self.log = folder / "run.log"
+        self.env = os.environ | {"XDG_DATA_HOME": str(folder), "HOME": str(folder)}
+        self.env = {k: v for k, v in self.env.items() if not k.startswith("FIRN_")}
+
+    def __enter__(self):
+        listen = [f"--listen=127.0.0.1:{FIRST}", f"--admin-listen=127.0.0.1:{FIRST + 1}"]
+        with open(self.log, "w") as log:
+            self.process = subprocess.Popen([str(ROOT / "run"), *listen], env=self.env, cwd="/",
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        deadline = time.monotonic() + 600
+        while "DuckDB" not in self.text() and self.process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return self
+
+    def text(self):
+        return self.log.read_text()
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.code = self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.code = "no end within 60 s"
+
+
+def pyiceberg():
+    code = here(blocks("python", "## Connect")[0])
+    done = execute([sys.executable, "-c", code])
+    check("PyIceberg", done.returncode == 0 and "sales" in done.stdout, done.stdout)
+
+
+def duckdb():
+    import glob
+    import importlib.util
+    import duckdb as duck
+    statements = here(blocks("sql", "## Connect")[0])
+    connection = duck.connect()
+    # the extensions come from packages, not from DuckDB's server
+    for name in ("httpfs", "avro", "iceberg"):
+        place = importlib.util.find_spec(f"duckdb_extension_{name}").submodule_search_locations[0]
+        connection.execute("LOAD '%s'" % glob.glob(f"{place}/extensions/*/{name}.duckdb_extension")[0])
+    try:
+        connection.execute(statements.replace("INSTALL iceberg; LOAD iceberg;", ""))
+        connection.execute("CREATE TABLE firn.sales.readme AS SELECT 42 AS answer")
+        rows = connection.execute("SELECT answer FROM firn.sales.readme").fetchall()
+        check("DuckDB", rows == [(42,)], repr(rows))
+        connection.execute("DROP TABLE firn.sales.readme")
+    except duck.Error as error:
+        check("DuckDB", False, str(error))
+
+
+def spark():
+    line = here(next(b for b in blocks("", "## Connect") if "spark-sql" in b)).replace("\\\n", " ")
+    package = re.search(r"--packages \S+:(\S+):(\S+)", line)
+    jar = pathlib.Path(os.environ["FIRN_TEST_JARS"]) / f"{package.group(1)}-{package.group(2)}.jar"
+    line = line.replace(package.group(0), f"--jars {jar} --conf spark.driver.memory=700m "
+                        "--conf spark.ui.enabled=false")
+    program = pathlib.Path(sys.executable).with_name("spark-sql")
+    words = shlex.split(line)
+    done = execute([str(program), *words[1:], "-e", "SHOW NAMESPACES"], cwd=tempfile.mkdtemp(),
+                   env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"})
+    check("Spark", done.returncode == 0 and "sales" in done.stdout, done.stdout)
+
+
+def curl():
+    lines = [line for block in blocks("sh", "## Administer") for line in block.splitlines() if line]
+    check("curl commands are there", len(lines) >= 8, str(len(lines)))
+    for line in lines:
+        done = execute(["sh", "-c", here(line) + " -w '\\n%{http_code}'"])
+        status = done.stdout.rpartition("\n")[2]
+        check(line[:90], status[:1] == "2", done.stdout)
+
+
+def settings():
+    table = dict(re.findall(r"^\| `(FIRN_\w+)` \| `?([^`|]*?)`? *\|", README, re.M))
+    text = execute([str(ROOT / "build/server/firn"), "--help"]).stdout
+    named = set(re.findall(r"FIRN_[A-Z0-9_]+", text)) - {"FIRN_CONFIG"}
+    check("settings: README and --help name the same", set(table) == named,
+          f"only one names {sorted(set(table) ^ named)}")
+
+
+def same_words(printed):
+    """What ./run prints is what README shows."""
+    squeeze = lambda text: " ".join(text.replace("\\", " ").split())  # noqa: E731
+    shown = [blocks("sql", "## Connect")[0],
+             next(b for b in blocks("", "## Connect") if "spark-sql" in b)]
+    for text in shown:
+        check(f"./run prints what README shows: {text[:20]!r}", squeeze(here(text)) in squeeze(printed), printed)
+
+
+def main():
+    folder = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("FIRN_TEST_TMP")))
+    with Running(folder) as run:
+        printed = run.text()
+        check("./run", f"http://127.0.0.1:{FIRST}" in printed, printed)
+        if results[-1]:
+            same_words(printed)
+            pyiceberg()
+            duckdb()
+            curl()
+            if "--spark" in sys.argv:
+                spark()
+            settings()
+    check("./run ends with 0 on SIGTERM", run.code == 0, f"{run.code}\n{run.text()}")
+    begin = time.monotonic()
+    with Running(folder) as again:
+        with urllib.request.urlopen(f"http://127.0.0.1:{FIRST}/v1/namespaces", timeout=10) as answer:
+            check("./run again: the namespace is still there", b"sales" in answer.read())
+    check("./run again takes seconds", time.monotonic() - begin < 30, str(time.monotonic() - begin))
+    check("./run again ends with 0", again.code == 0, f"{again.code}")
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed, 0 skipped")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
