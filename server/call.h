@@ -16,6 +16,7 @@
 #include "str.h"
 
 struct config;
+struct http;
 struct worker;
 
 /* What all calls share: made in main, alive until the last call is gone. */
@@ -84,10 +85,11 @@ struct call {
     struct reply reply;
 
     /* For the runtime only (http.c, worker.c, stage.c). */
+    struct http *http;
     void *connection;
     struct call *next; /* in one of the worker's lists */
     int64_t begun_us, submitted_us, started_us, answered_us;
-    size_t body_limit, body_seen;
+    size_t body_limit, body_held;
     enum { CALL_HEAD, CALL_BODY, CALL_WAITS, CALL_ANSWERED } state;
     enum { CALL_KEEP, CALL_CLOSE } connection_after;
     enum lane ran_in;

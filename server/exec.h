@@ -11,10 +11,12 @@
 
 struct exec;
 
-/* Embedded in what is to be done; not touched by the submitter until run was called. */
+/* Embedded in what is to be done. Of a task that was taken exactly one function is called: run, in
+ * a thread of the lane, or refuse, in the thread that calls exec_stop. Either may free it. */
 struct exec_task {
-    void (*run)(struct exec_task *t); /* in a thread of the lane; may free the task */
-    int64_t key;                      /* 0: none */
+    void (*run)(struct exec_task *t);
+    void (*refuse)(struct exec_task *t);
+    int64_t key; /* 0: none */
     STAILQ_ENTRY(exec_task) link;
 };
 
@@ -28,20 +30,20 @@ enum exec_result {
     EXEC_TAKEN,
     EXEC_FULL, /* the queue is: nothing happened to the task */
     EXEC_KEY_FULL,
-    EXEC_STOPPED, /* draining: nothing happened to the task */
+    EXEC_STOPPED, /* exec_stop was called: nothing happened to the task */
 };
 
 MUST bool exec_start(const struct exec_conf *conf, struct exec **out, struct err *err);
-enum exec_result exec_submit(struct exec *e, struct exec_task *t);
+MUST enum exec_result exec_submit(struct exec *e, struct exec_task *t);
 /* For the server's own upkeep: not subject to the bound of the queue. */
-enum exec_result exec_submit_upkeep(struct exec *e, struct exec_task *t);
-/* Waits until nothing waits or runs, or the deadline (clock_mono_us()) passed: false. Goes on
- * taking tasks meanwhile. */
+MUST enum exec_result exec_submit_upkeep(struct exec *e, struct exec_task *t);
+/* Waits until nothing waits or runs, or the deadline (clock_mono_us()) passed: false. Tasks are
+ * taken meanwhile. */
 bool exec_wait_idle(struct exec *e, int64_t deadline_us);
-/* No task is taken any more; those that wait without having begun are handed to `refuse`. */
-void exec_stop(struct exec *e, void (*refuse)(struct exec_task *t));
-/* Waits for the threads until the deadline and frees all; false: some still run, nothing is freed.
- */
+/* No task is taken any more; those that have not begun are refused. */
+void exec_stop(struct exec *e);
+/* After exec_stop: waits for the threads until the deadline and frees all. False: some still run,
+ * nothing is freed. */
 bool exec_join(struct exec **e, int64_t deadline_us);
-/* Waiting tasks, with and without key. */
+/* Tasks that wait, with and without key. */
 unsigned exec_waiting(struct exec *e);

@@ -52,7 +52,7 @@ void http_run(struct http *h);
 void http_resume(struct call *c);
 /* No new connections; answers say Connection: close from now on. */
 void http_quiesce(struct http *h);
-/* Calls that were begun and not given back. */
-unsigned http_calls(const struct http *h);
-/* Closes the connections. No call may wait. */
+/* Calls for which start said HTTP_WAIT and that were not resumed. */
+unsigned http_waiting(const struct http *h);
+/* Closes the connections, also in the middle of a request. No call may wait. */
 void http_stop(struct http **h);

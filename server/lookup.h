@@ -9,25 +9,26 @@
 #include "err.h"
 
 struct lookup;
+struct worker;
 
-/* One per worker. `done` gets every added call, in the worker's thread: with c->looked_up set, or
- * without when the database could not be asked (the slow lane then tries: lookup_now). */
-struct lookup *lookup_new(
-    const struct server *server, void *owner, void (*done)(void *owner, struct call *c));
-/* Nothing may be under way. */
+/* One per worker. `epoll` is the worker's: the lookup's socket is kept in it, as `tag`. `done` gets
+ * every added call, in the worker's thread: with c->looked_up set, or without when the database
+ * could not be asked (the slow lane then tries: lookup_now). */
+struct lookup *lookup_new(struct worker *w, const struct server *server, int epoll, void *tag,
+    void (*done)(struct call *c));
+/* Nothing may be under way, and the executor must have been stopped. */
 void lookup_free(struct lookup **l);
 /* Opens the connection; blocks. Later losses are mended in the slow lane by itself. */
 MUST bool lookup_open(struct lookup *l, struct err *err);
 
 void lookup_add(struct lookup *l, struct call *c);
+/* Its socket had something to read in this turn: before lookup_turn. */
+void lookup_readable(struct lookup *l);
 /* Sends what was added if nothing is under way; takes in answers. Once per turn. */
 void lookup_turn(struct lookup *l);
-/* To wait on: socket (or -1) and whether for output too. */
-int lookup_fd(const struct lookup *l);
-bool lookup_wants_write(const struct lookup *l);
 /* Milliseconds until lookup_turn has something to do of its own accord; -1: nothing. */
 int lookup_timeout_ms(const struct lookup *l);
-unsigned lookup_waiting(const struct lookup *l);
 
-/* The same for one call, blocking: slow lane. ERR_UNAVAILABLE, ERR_INTERNAL. */
+/* The same for one call, blocking: slow lane. Operations without a lookup get the reading of their
+ * namespace only. ERR_UNAVAILABLE, ERR_INTERNAL. */
 MUST bool lookup_now(struct call *c);

@@ -1,0 +1,334 @@
+#include "exec.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "clock.h"
+#include "fault.h"
+#include "lane.h"
+#include "log.h"
+#include "metric.h"
+
+STAILQ_HEAD(task_queue, exec_task);
+
+/* A key of which a task waits for a thread or runs; the others of that key are parked. */
+struct key {
+    int64_t value;
+    struct task_queue parked;
+    unsigned n_parked;
+    LIST_ENTRY(key) link;
+};
+LIST_HEAD(key_list, key);
+
+enum { KEY_BUCKETS = 256 };
+
+#ifdef FIRN_SANITIZE
+enum { STACK_BYTES = 4 * 1024 * 1024 }; /* instrumented frames are larger */
+#else
+enum { STACK_BYTES = 512 * 1024 };
+#endif
+
+struct exec {
+    struct exec_conf conf;
+    pthread_mutex_t lock;
+    pthread_cond_t work, idle, ended; /* on the monotonic clock */
+    struct task_queue queue;
+    unsigned n_queue, n_parked, n_running, n_threads;
+    struct key_list keys[KEY_BUCKETS];
+    struct key_list spare; /* so that a commit allocates none */
+    bool stopped;
+};
+
+static struct key_list *bucket(struct exec *e, int64_t key)
+{
+    uint64_t h = (uint64_t)key * 0x9e3779b97f4a7c15u;
+
+    return &e->keys[h >> 56];
+}
+
+static struct key *key_find(struct exec *e, int64_t value)
+{
+    struct key *k;
+
+    LIST_FOREACH(k, bucket(e, value), link)
+    if (k->value == value)
+        return k;
+    return NULL;
+}
+
+static void key_add(struct exec *e, int64_t value)
+{
+    struct key *k = LIST_FIRST(&e->spare);
+
+    if (k)
+        LIST_REMOVE(k, link);
+    else
+        k = xcalloc(1, sizeof(*k));
+    k->value = value;
+    k->n_parked = 0;
+    STAILQ_INIT(&k->parked);
+    LIST_INSERT_HEAD(bucket(e, value), k, link);
+}
+
+static void enqueue(struct exec *e, struct exec_task *t)
+{
+    STAILQ_INSERT_TAIL(&e->queue, t, link);
+    e->n_queue++;
+    pthread_cond_signal(&e->work);
+}
+
+/* A task of the key has ended: the next one's turn, behind what other keys have waiting. */
+static void key_pass_on(struct exec *e, int64_t value)
+{
+    struct key *k = key_find(e, value);
+
+    assert(k);
+    struct exec_task *next = STAILQ_FIRST(&k->parked);
+    if (next) {
+        STAILQ_REMOVE_HEAD(&k->parked, link);
+        k->n_parked--;
+        e->n_parked--;
+        enqueue(e, next);
+        return;
+    }
+    LIST_REMOVE(k, link);
+    LIST_INSERT_HEAD(&e->spare, k, link);
+}
+
+static void gauge(const struct exec *e)
+{
+    metric_set(METRIC_lane_queue, (int64_t)e->n_queue + e->n_parked);
+}
+
+static void *thread_main(void *arg)
+{
+    struct exec *e = arg;
+
+    lane_enter(LANE_SLOW);
+    pthread_mutex_lock(&e->lock);
+    for (;;) {
+        struct exec_task *t = STAILQ_FIRST(&e->queue);
+        if (!t) {
+            if (e->stopped)
+                break;
+            pthread_cond_wait(&e->work, &e->lock);
+            continue;
+        }
+        STAILQ_REMOVE_HEAD(&e->queue, link);
+        e->n_queue--;
+        e->n_running++;
+        gauge(e);
+        int64_t key = t->key; /* the task may be gone when run returns */
+        pthread_mutex_unlock(&e->lock);
+        t->run(t);
+        pthread_mutex_lock(&e->lock);
+        if (key)
+            key_pass_on(e, key);
+        e->n_running--;
+        if (!e->n_running && !e->n_queue && !e->n_parked)
+            pthread_cond_broadcast(&e->idle);
+    }
+    e->n_threads--;
+    pthread_cond_broadcast(&e->ended);
+    pthread_mutex_unlock(&e->lock);
+    return NULL;
+}
+
+static void cond_init(pthread_cond_t *c)
+{
+    pthread_condattr_t attr;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(c, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+static bool start_threads(struct exec *e, struct err *err)
+{
+    pthread_attr_t attr;
+    pthread_t id;
+    int failed = 0;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    pthread_mutex_lock(&e->lock);
+    while (!failed && e->n_threads < e->conf.threads) {
+        failed = pthread_create(&id, &attr, thread_main, e);
+        if (!failed)
+            e->n_threads++;
+    }
+    pthread_mutex_unlock(&e->lock);
+    pthread_attr_destroy(&attr);
+    if (failed)
+        return err_set(
+            err, ERR_INTERNAL, "cannot start the threads of the slow lane: %s", strerror(failed));
+    return true;
+}
+
+bool exec_start(const struct exec_conf *conf, struct exec **out, struct err *err)
+{
+    struct exec *e = xcalloc(1, sizeof(*e));
+
+    e->conf = *conf;
+    pthread_mutex_init(&e->lock, NULL);
+    cond_init(&e->work);
+    cond_init(&e->idle);
+    cond_init(&e->ended);
+    STAILQ_INIT(&e->queue);
+    LIST_INIT(&e->spare);
+    for (unsigned i = 0; i < KEY_BUCKETS; i++)
+        LIST_INIT(&e->keys[i]);
+    if (!start_threads(e, err)) {
+        exec_stop(e);
+        exec_join(&e, INT64_MAX);
+        return false;
+    }
+    *out = e;
+    return true;
+}
+
+static enum exec_result submit_locked(struct exec *e, struct exec_task *t, unsigned bound)
+{
+    struct key *k = t->key ? key_find(e, t->key) : NULL;
+
+    if (e->stopped)
+        return EXEC_STOPPED;
+    if (k) {
+        if (k->n_parked >= e->conf.per_key)
+            return EXEC_KEY_FULL;
+        STAILQ_INSERT_TAIL(&k->parked, t, link);
+        k->n_parked++;
+        e->n_parked++;
+        return EXEC_TAKEN;
+    }
+    if (e->n_queue >= bound || FAULT(EXEC_QUEUE_FULL))
+        return EXEC_FULL;
+    if (t->key)
+        key_add(e, t->key);
+    enqueue(e, t);
+    return EXEC_TAKEN;
+}
+
+static enum exec_result submit(struct exec *e, struct exec_task *t, unsigned bound)
+{
+    pthread_mutex_lock(&e->lock);
+    enum exec_result r = submit_locked(e, t, bound);
+    gauge(e);
+    pthread_mutex_unlock(&e->lock);
+    return r;
+}
+
+enum exec_result exec_submit(struct exec *e, struct exec_task *t)
+{
+    enum exec_result r = submit(e, t, e->conf.queue);
+
+    if (r != EXEC_TAKEN)
+        metric_add(METRIC_lane_refused_total, 1);
+    return r;
+}
+
+enum exec_result exec_submit_upkeep(struct exec *e, struct exec_task *t)
+{
+    return submit(e, t, UINT32_MAX);
+}
+
+static struct timespec at(int64_t mono_us)
+{
+    return (struct timespec){.tv_sec = mono_us / 1000000, .tv_nsec = mono_us % 1000000 * 1000};
+}
+
+bool exec_wait_idle(struct exec *e, int64_t deadline_us)
+{
+    struct timespec deadline = at(deadline_us);
+    int waited = 0;
+
+    pthread_mutex_lock(&e->lock);
+    while ((e->n_running || e->n_queue || e->n_parked) && waited != ETIMEDOUT)
+        waited = pthread_cond_timedwait(&e->idle, &e->lock, &deadline);
+    bool idle = !e->n_running && !e->n_queue && !e->n_parked;
+    pthread_mutex_unlock(&e->lock);
+    return idle;
+}
+
+void exec_stop(struct exec *e)
+{
+    struct task_queue refused = STAILQ_HEAD_INITIALIZER(refused);
+    struct exec_task *t;
+    struct key *k;
+
+    pthread_mutex_lock(&e->lock);
+    e->stopped = true;
+    for (unsigned i = 0; i < KEY_BUCKETS; i++)
+        LIST_FOREACH(k, &e->keys[i], link)
+        {
+            STAILQ_CONCAT(&refused, &k->parked);
+            k->n_parked = 0;
+        }
+    /* The keys of tasks in the queue go with them; those of running tasks end with these. */
+    STAILQ_FOREACH(t, &e->queue, link)
+    if (t->key)
+        key_pass_on(e, t->key);
+    STAILQ_CONCAT(&refused, &e->queue);
+    e->n_queue = e->n_parked = 0;
+    gauge(e);
+    pthread_cond_broadcast(&e->work);
+    if (!e->n_running)
+        pthread_cond_broadcast(&e->idle);
+    pthread_mutex_unlock(&e->lock);
+
+    while ((t = STAILQ_FIRST(&refused))) {
+        STAILQ_REMOVE_HEAD(&refused, link);
+        t->refuse(t);
+    }
+}
+
+static void key_list_free(struct key_list *list)
+{
+    struct key *k;
+
+    while ((k = LIST_FIRST(list))) {
+        LIST_REMOVE(k, link);
+        xfree(k);
+    }
+}
+
+bool exec_join(struct exec **pe, int64_t deadline_us)
+{
+    struct exec *e = *pe;
+    struct timespec deadline = at(deadline_us);
+    int waited = 0;
+
+    if (!e)
+        return true;
+    pthread_mutex_lock(&e->lock);
+    assert(e->stopped);
+    while (e->n_threads && waited != ETIMEDOUT)
+        waited = pthread_cond_timedwait(&e->ended, &e->lock, &deadline);
+    bool ended = !e->n_threads;
+    pthread_mutex_unlock(&e->lock);
+    if (!ended)
+        return false;
+    for (unsigned i = 0; i < KEY_BUCKETS; i++)
+        key_list_free(&e->keys[i]);
+    key_list_free(&e->spare);
+    pthread_cond_destroy(&e->work);
+    pthread_cond_destroy(&e->idle);
+    pthread_cond_destroy(&e->ended);
+    pthread_mutex_destroy(&e->lock);
+    xfree(e);
+    *pe = NULL;
+    return true;
+}
+
+unsigned exec_waiting(struct exec *e)
+{
+    pthread_mutex_lock(&e->lock);
+    unsigned n = e->n_queue + e->n_parked;
+    pthread_mutex_unlock(&e->lock);
+    return n;
+}

@@ -1,0 +1,532 @@
+#include "http.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "clock.h"
+#include "config.h"
+#include "head.h"
+#include "log.h"
+#include "metric.h"
+
+enum {
+    POOL_BYTES = 64 * 1024, /* head of one request: bearer tokens can be large */
+    BACKLOG = 1024,
+    RESERVE_MAX = 1024 * 1024,         /* of a body that is only announced */
+    READ_AWAY_MAX = 256 * 1024 * 1024, /* of a body that is refused */
+    BODIES_MAX = 8,                    /* request bodies of full size held by one loop at a time */
+};
+
+/* A connection, in one of the lists of those with the same patience: each list is in the order of
+ * the deadlines. The library's own timer starts again with every byte, so it alone would let a
+ * client trickle for ever. */
+enum patience { PATIENT_IDLE, PATIENT_HEAD, PATIENT_BODY, PATIENT_COUNT, PATIENT_NONE };
+
+struct peer {
+    TAILQ_ENTRY(peer) link;
+    int64_t deadline_us;
+    int fd;
+    enum patience patience;
+    const char *target; /* where the library has the request's target, until the head is in */
+};
+TAILQ_HEAD(peers, peer);
+
+struct http {
+    struct MHD_Daemon *daemon;
+    struct http_service service;
+    struct peers peers[PATIENT_COUNT];
+    int64_t patience_us[PATIENT_COUNT];
+    size_t body_bytes, body_bytes_max; /* of all requests that are being received */
+    unsigned calls, waiting;
+    bool resumed, quiesced;
+};
+
+/* --- patience ----------------------------------------------------------------------------------
+ */
+
+static void peer_wait(struct http *h, struct peer *p, enum patience patience)
+{
+    if (p->patience < PATIENT_COUNT)
+        TAILQ_REMOVE(&h->peers[p->patience], p, link);
+    p->patience = patience;
+    if (patience >= PATIENT_COUNT)
+        return;
+    p->deadline_us = clock_mono_us() + h->patience_us[patience];
+    TAILQ_INSERT_TAIL(&h->peers[patience], p, link);
+}
+
+static struct peer *peer_of(struct MHD_Connection *con)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(con, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info->socket_context;
+}
+
+/* The library lets nobody answer now, so the answer goes past it; then the connection is ended,
+ * which it notices by itself. */
+static void peer_give_up(struct peer *p)
+{
+    static const char answer[] =
+        "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/json\r\n"
+        "Content-Length: 98\r\n\r\n"
+        "{\"error\":{\"message\":\"The request did not arrive in "
+        "time\",\"type\":\"BadRequestException\","
+        "\"code\":408}}";
+
+    if (p->patience != PATIENT_IDLE)
+        (void)send(p->fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    shutdown(p->fd, SHUT_RDWR);
+}
+
+static void give_up_on_slow(struct http *h)
+{
+    int64_t now = clock_mono_us();
+    struct peer *p;
+
+    for (unsigned i = 0; i < PATIENT_COUNT; i++)
+        while ((p = TAILQ_FIRST(&h->peers[i])) && p->deadline_us <= now) {
+            peer_give_up(p);
+            peer_wait(h, p, PATIENT_NONE);
+        }
+}
+
+static void on_connection(
+    void *cls, struct MHD_Connection *con, void **context, enum MHD_ConnectionNotificationCode code)
+{
+    struct http *h = cls;
+    struct peer *p = *context;
+
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        p = xcalloc(1, sizeof(*p));
+        p->fd = MHD_get_connection_info(con, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        p->patience = PATIENT_NONE;
+        peer_wait(h, p, PATIENT_IDLE);
+        *context = p;
+        metric_change(METRIC_connections, 1);
+        return;
+    }
+    peer_wait(h, p, PATIENT_NONE);
+    xfree(p);
+    *context = NULL;
+    metric_change(METRIC_connections, -1);
+}
+
+/* --- answers -----------------------------------------------------------------------------------
+ */
+
+static void give(struct http *h, struct call *c)
+{
+    h->body_bytes -= c->body_held;
+    h->calls--;
+    h->service.give(h->service.owner, c);
+}
+
+/* The library is done with the bytes, sent or not: the response owned the call. */
+static void on_response_done(void *cls)
+{
+    struct call *c = cls;
+
+    give(c->http, c);
+}
+
+static bool add_headers(struct http *h, const struct call *c, struct MHD_Response *r)
+{
+    for (unsigned i = 0; i < c->reply.n_headers; i++)
+        if (MHD_add_response_header(r, c->reply.headers[i].name, c->reply.headers[i].value) !=
+            MHD_YES)
+            return false;
+    return (!h->quiesced && c->connection_after == CALL_KEEP) ||
+           MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
+}
+
+static enum MHD_Result send_reply(struct http *h, struct call *c, void **context)
+{
+    struct MHD_Connection *con = c->connection;
+    struct MHD_IoVec *iov = ARENA_ARRAY(c->arena, struct MHD_IoVec, c->reply.n_pieces + 1);
+
+    assert(c->reply.status);
+    for (size_t i = 0; i < c->reply.n_pieces; i++)
+        iov[i] = (struct MHD_IoVec){c->reply.pieces[i].p, c->reply.pieces[i].n};
+    c->answered_us = clock_mono_us();
+    c->state = CALL_ANSWERED;
+    peer_wait(h, peer_of(con), PATIENT_NONE);
+
+    struct MHD_Response *r =
+        MHD_create_response_from_iovec(iov, (unsigned)c->reply.n_pieces, on_response_done, c);
+    if (!r)
+        return MHD_NO; /* on_completed gives the call back */
+    *context = NULL;
+    enum MHD_Result sent = MHD_NO;
+    if (add_headers(h, c, r))
+        sent = MHD_queue_response(con, (unsigned)c->reply.status, r);
+    MHD_destroy_response(r);
+    return sent;
+}
+
+static enum MHD_Result send_error(struct http *h, struct call *c, void **context)
+{
+    reply_error(c);
+    return send_reply(h, c, context);
+}
+
+/* --- a request comes in ------------------------------------------------------------------------
+ */
+
+/* The request line is in: a call begins. The target is still as it was sent. */
+static void *on_target(void *cls, const char *target, struct MHD_Connection *con)
+{
+    struct http *h = cls;
+    struct call *c = h->service.take(h->service.owner);
+    struct peer *p = peer_of(con);
+
+    h->calls++;
+    c->http = h;
+    c->connection = con;
+    c->begun_us = clock_mono_us();
+    c->state = CALL_HEAD;
+    c->uri = arena_dup(c->arena, str_from(target));
+    p->target = target;
+    peer_wait(h, p, PATIENT_HEAD);
+    return c;
+}
+
+static size_t keep_escapes(void *cls, struct MHD_Connection *con, char *s)
+{
+    (void)cls;
+    (void)con;
+    return strlen(s);
+}
+
+/* A line that ended in CR LF left two NULs behind and is followed by the next line. Anything else
+ * there was a bare LF, a NUL within the line, or the next line begins with a space and continues
+ * this one (obs-fold): forms in which two parsers differ (RFC 9112, 2.2 and 5.2). */
+static bool line_ended_well(const char *end)
+{
+    return end[0] == '\0' && end[1] == '\0' && end[2] != ' ' && end[2] != '\t';
+}
+
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name,
+    size_t name_n, const char *value, size_t value_n)
+{
+    struct call *c = cls;
+
+    (void)kind;
+    struct str v = value ? (struct str){value, value_n} : STR("");
+    if (value && !line_ended_well(value + value_n)) {
+        c->connection_after = CALL_CLOSE;
+        err_set(&c->err, ERR_BAD_REQUEST,
+            "Malformed request: header lines must end in CR LF and not be continued");
+        return MHD_NO;
+    }
+    return head_header(c, (struct str){name, name_n}, v) ? MHD_YES : MHD_NO;
+}
+
+static bool check_line(struct call *c, const char *target, const char *version)
+{
+    if (version == target + c->uri.n + 1 && line_ended_well(version + strlen(version)))
+        return true;
+    c->connection_after = CALL_CLOSE;
+    return err_set(&c->err, ERR_BAD_REQUEST,
+        "Malformed request: expected \"METHOD TARGET HTTP/1.1\" with single spaces, ending in CR "
+        "LF");
+}
+
+static bool read_head(struct http *h, struct call *c, const char *target, const char *version)
+{
+    MHD_get_connection_values_n(c->connection, MHD_HEADER_KIND, on_header, c);
+    head_id(c);
+    if (c->err.kind)
+        return false;
+    TRY(check_line(c, target, version));
+    TRY(head_check(c));
+    return h->service.head(h->service.owner, c);
+}
+
+static struct str announced(const struct call *c)
+{
+    return c->headers[HEADER_CONTENT_LENGTH];
+}
+
+static bool fits(struct http *h, struct call *c, size_t n)
+{
+    if (n > c->body_limit) {
+        return err_set(&c->err, ERR_TOO_LARGE,
+            "Request body is too large: at most %zu bytes are accepted here", c->body_limit);
+    }
+    if (h->body_bytes + n > h->body_bytes_max + c->body_held)
+        return err_set(&c->err, c->op && c->op->mutates ? ERR_BUSY : ERR_UNAVAILABLE,
+            "Too many large requests are being received, try again");
+    return true;
+}
+
+static enum MHD_Result on_head(
+    struct http *h, struct call *c, const char *method, const char *version, void **context)
+{
+    struct MHD_Connection *con = c->connection;
+    int64_t length = 0;
+
+    c->state = CALL_BODY;
+    c->method = arena_dup(c->arena, str_from(method));
+    bool ok = read_head(h, c, peer_of(con)->target, version);
+    bool has_length = announced(c).p && str_to_i64(announced(c), &length);
+    ok = ok && fits(h, c, has_length || !announced(c).p ? (size_t)length : SIZE_MAX / 2);
+    if ((announced(c).p && !has_length) || length > READ_AWAY_MAX)
+        c->connection_after = CALL_CLOSE;
+    /* The client that waits to be told to go on, and the one of whose bytes nothing can be made,
+     * are answered at once; that ends the connection. The others send first (0.9.75 drops an
+     * answer that is queued while a body comes in). */
+    bool waits = MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT) != NULL;
+    if (!ok && (c->connection_after == CALL_CLOSE || (waits && length > 0)))
+        return send_error(h, c, context);
+    if (ok && length > 0)
+        buf_reserve(&c->body_buf, (size_t)(length < RESERVE_MAX ? length : RESERVE_MAX));
+    peer_wait(h, peer_of(con), PATIENT_BODY);
+    return MHD_YES;
+}
+
+static void on_body(struct http *h, struct call *c, const char *p, size_t n)
+{
+    if (c->err.kind)
+        return;
+    if (!fits(h, c, c->body_held + n)) {
+        buf_fini(&c->body_buf);
+        h->body_bytes -= c->body_held;
+        c->body_held = 0;
+        return;
+    }
+    buf_put(&c->body_buf, p, n);
+    h->body_bytes += n;
+    c->body_held += n;
+}
+
+static enum MHD_Result on_whole(struct http *h, struct call *c, void **context)
+{
+    if (c->err.kind)
+        return send_error(h, c, context);
+    c->body = buf_take(&c->body_buf, c->arena);
+    if (h->service.start(h->service.owner, c) == HTTP_REPLY)
+        return send_reply(h, c, context);
+    c->state = CALL_WAITS;
+    peer_wait(h, peer_of(c->connection), PATIENT_NONE);
+    h->waiting++;
+    MHD_suspend_connection(c->connection);
+    return MHD_YES;
+}
+
+/* Called with the head, with each piece of the body, with its end, and after http_resume. */
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *con, const char *url,
+    const char *method, const char *version, const char *data, size_t *size, void **context)
+{
+    struct http *h = cls;
+    struct call *c = *context;
+
+    (void)con;
+    (void)url;
+    switch (c->state) {
+    case CALL_HEAD:
+        return on_head(h, c, method, version, context);
+    case CALL_BODY:
+        if (!*size)
+            return on_whole(h, c, context);
+        on_body(h, c, data, *size);
+        *size = 0;
+        return MHD_YES;
+    case CALL_WAITS:
+        return send_reply(h, c, context);
+    case CALL_ANSWERED:
+        break;
+    }
+    return MHD_NO;
+}
+
+/* The request is over. A call that is still in the context never got a response. */
+static void on_completed(
+    void *cls, struct MHD_Connection *con, void **context, enum MHD_RequestTerminationCode code)
+{
+    struct http *h = cls;
+    struct call *c = *context;
+    struct peer *p = peer_of(con);
+
+    (void)code;
+    *context = NULL;
+    if (p)
+        peer_wait(h, p, PATIENT_IDLE);
+    if (c) {
+        c->reply.status = 0;
+        give(h, c);
+    }
+}
+
+/* --- the daemon --------------------------------------------------------------------------------
+ */
+
+static void on_log(void *cls, const char *fmt, va_list ap)
+{
+    char text[512];
+
+    (void)cls;
+    if (!log_enabled(LOG_DEBUG))
+        return;
+    vsnprintf(text, sizeof(text), fmt, ap);
+    text[strcspn(text, "\n")] = '\0';
+    log_write(LOG_DEBUG, "http", "%s", text);
+}
+
+bool http_bind(
+    struct arena *a, const char *address, int *fd_out, const char **bound, struct err *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found;
+    struct sockaddr_storage real;
+    socklen_t real_n = sizeof(real);
+    const char *host;
+    uint16_t port;
+    char text[64], service[8];
+    int one = 1;
+
+    TRY(config_address(a, address, &host, &port, err));
+    snprintf(service, sizeof(service), "%u", (unsigned)port);
+    int failed = getaddrinfo(host[0] ? host : "0.0.0.0", service, &hints, &found);
+    if (failed)
+        return err_set(
+            err, ERR_BAD_REQUEST, "cannot find the address %s: %s", address, gai_strerror(failed));
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) ||
+        getsockname(fd, (struct sockaddr *)&real, &real_n) ||
+        getnameinfo((struct sockaddr *)&real, real_n, text, sizeof(text), service, sizeof(service),
+            NI_NUMERICHOST | NI_NUMERICSERV)) {
+        err_set(err, ERR_INTERNAL, "cannot listen on %s: %s", address, strerror(errno));
+        freeaddrinfo(found);
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    freeaddrinfo(found);
+    *fd_out = fd;
+    *bound = arena_printf(a, strchr(text, ':') ? "[%s]:%s" : "%s:%s", text, service).p;
+    return true;
+}
+
+bool http_listen(int fd, struct err *err)
+{
+    if (listen(fd, BACKLOG))
+        return err_set(err, ERR_INTERNAL, "cannot listen: %s", strerror(errno));
+    return true;
+}
+
+static struct MHD_Daemon *start_daemon(
+    struct http *h, int fd, const struct config *conf, unsigned connections)
+{
+    return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL,
+        NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, h, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)((conf->idle_timeout + 999999) / 1000000), MHD_OPTION_CONNECTION_LIMIT,
+        connections, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK,
+        on_target, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, h, MHD_OPTION_END);
+}
+
+bool http_start(int listen_fd, const struct config *conf, unsigned connections,
+    const struct http_service *service, struct http **out, struct err *err)
+{
+    struct http *h = xcalloc(1, sizeof(*h));
+    int fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
+
+    h->service = *service;
+    h->patience_us[PATIENT_IDLE] = conf->idle_timeout + conf->head_timeout;
+    h->patience_us[PATIENT_HEAD] = conf->head_timeout;
+    h->patience_us[PATIENT_BODY] = conf->body_timeout;
+    h->body_bytes_max = BODIES_MAX * (size_t)conf->body_limit;
+    for (unsigned i = 0; i < PATIENT_COUNT; i++)
+        TAILQ_INIT(&h->peers[i]);
+    if (fd >= 0)
+        h->daemon = start_daemon(h, fd, conf, connections);
+    if (!h->daemon) {
+        if (fd >= 0)
+            close(fd);
+        xfree(h);
+        return err_set(err, ERR_INTERNAL, "cannot start an HTTP daemon: %s", strerror(errno));
+    }
+    *out = h;
+    return true;
+}
+
+int http_fd(const struct http *h)
+{
+    return MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+}
+
+int http_timeout_ms(struct http *h)
+{
+    MHD_UNSIGNED_LONG_LONG library = 0;
+    int64_t soonest = INT64_MAX;
+    const struct peer *p;
+
+    if (h->resumed)
+        return 0;
+    if (MHD_get_timeout(h->daemon, &library) == MHD_YES)
+        soonest = library > INT32_MAX ? INT32_MAX : (int64_t)library;
+    int64_t now = clock_mono_us();
+    for (unsigned i = 0; i < PATIENT_COUNT; i++) {
+        p = TAILQ_FIRST(&h->peers[i]);
+        int64_t left = p ? (p->deadline_us - now + 999) / 1000 : INT64_MAX;
+        if (left < soonest)
+            soonest = left < 0 ? 0 : left;
+    }
+    return soonest == INT64_MAX ? -1 : soonest > INT32_MAX ? INT32_MAX : (int)soonest;
+}
+
+void http_run(struct http *h)
+{
+    h->resumed = false;
+    give_up_on_slow(h);
+    MHD_run(h->daemon);
+}
+
+void http_resume(struct call *c)
+{
+    c->http->resumed = true;
+    c->http->waiting--;
+    MHD_resume_connection(c->connection);
+}
+
+void http_quiesce(struct http *h)
+{
+    if (h->quiesced)
+        return;
+    h->quiesced = true;
+    int fd = MHD_quiesce_daemon(h->daemon);
+    if (fd >= 0)
+        close(fd);
+}
+
+unsigned http_waiting(const struct http *h)
+{
+    return h->waiting;
+}
+
+void http_stop(struct http **ph)
+{
+    struct http *h = *ph;
+
+    if (!h)
+        return;
+    MHD_stop_daemon(h->daemon);
+    assert(!h->calls);
+    xfree(h);
+    *ph = NULL;
+}

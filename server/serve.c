@@ -1,0 +1,326 @@
+#include "serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "admin.h"
+#include "call.h"
+#include "catalog.h"
+#include "clock.h"
+#include "exec.h"
+#include "http.h"
+#include "log.h"
+#include "metric.h"
+#include "sql.h"
+#include "store.h"
+#include "worker.h"
+
+enum {
+    RETRY_US = 250000,
+    TICK_US = 20000,
+    LATE_US = 5000000, /* for calls that run beyond the drain */
+    WORKERS_MAX = 256,
+    SLOW_PER_CORE = 8,
+    SLOW_MIN = 16,
+    PER_KEY = 64,
+};
+
+struct serving {
+    const struct config *conf;
+    struct arena *arena;
+    sigset_t signals;
+    struct progress progress;
+    struct server server;
+    int listen_fd, admin_fd;
+    const char *listen, *admin_listen; /* with the real ports */
+    struct sql *sql;
+    struct store *store;
+    struct admin *admin;
+    struct worker *workers[WORKERS_MAX];
+    unsigned n_workers;
+};
+
+/* --- signals -----------------------------------------------------------------------------------
+ */
+
+/* Sleeps; true when a signal to stop came. The first begins the drain, the second ends it. */
+static bool stop_asked(const sigset_t *signals, int64_t us)
+{
+    struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+
+    return sigtimedwait(signals, NULL, &t) > 0;
+}
+
+static void wait_for_stop(const sigset_t *signals)
+{
+    while (sigwaitinfo(signals, NULL) < 0 && errno == EINTR)
+        ;
+}
+
+/* Sleeps until `done` or the deadline; a second signal ends the process at once. */
+static bool wait_until(struct serving *s, int64_t deadline_us, bool (*done)(struct serving *s))
+{
+    while (!done(s)) {
+        if (clock_mono_us() >= deadline_us)
+            return false;
+        if (stop_asked(&s->signals, TICK_US)) {
+            log_write(LOG_WARN, "stop", "second signal: ending at once");
+            log_flush();
+            _exit(1);
+        }
+    }
+    return true;
+}
+
+/* --- opening -----------------------------------------------------------------------------------
+ */
+
+static void make_folders(const char *path)
+{
+    char part[4096];
+    size_t n = strlen(path);
+
+    if (n >= sizeof(part))
+        return; /* opening it will say so */
+    memcpy(part, path, n + 1);
+    for (size_t i = 1; i < n; i++) {
+        if (part[i] != '/')
+            continue;
+        part[i] = '\0';
+        (void)mkdir(part, 0700);
+        part[i] = '/';
+    }
+}
+
+static bool try_open_database(const struct config *conf, struct sql **out, struct err *err)
+{
+    const struct sql_conf c = {
+        .database = conf->database,
+        .prepared = conf->pg_prepared,
+        .pool = (unsigned)conf->pg_pool,
+        .connect_ms = conf->pg_connect_timeout / 1000,
+    };
+
+    return sql_open(&c, out, err);
+}
+
+bool serve_open_database(const struct config *conf, struct sql **out, struct err *err)
+{
+    int64_t deadline = clock_mono_us() + conf->start_timeout;
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    if (str_starts(str_from(conf->database), STR("sqlite:/")))
+        make_folders(conf->database + strlen("sqlite:"));
+    for (unsigned tries = 1;; tries++) {
+        if (try_open_database(conf, out, err))
+            return true;
+        if (err->kind != ERR_UNAVAILABLE || clock_mono_us() >= deadline)
+            return false;
+        if (tries == 1)
+            log_write(LOG_WARN, "database", "%s; trying again", err->msg);
+        if (stop_asked(&signals, RETRY_US))
+            return err_set(err, ERR_UNAVAILABLE, "stopped while waiting for the database");
+        err_clear(err);
+    }
+}
+
+bool serve_open_store(const struct config *conf, struct store **out, struct err *err)
+{
+    enum store_style style = STORE_STYLE_AUTO;
+    bool path;
+
+    if (str_to_bool(str_from(conf->s3_path_style), &path))
+        style = path ? STORE_STYLE_PATH : STORE_STYLE_VIRTUAL;
+    const struct store_conf c = {
+        .base = conf->warehouse,
+        .allowed = conf->allowed_locations,
+        .s3_endpoint = *conf->s3_endpoint ? conf->s3_endpoint : NULL,
+        .s3_region = *conf->s3_region ? conf->s3_region : NULL,
+        .s3_access_key_id = *conf->s3_access_key_id ? conf->s3_access_key_id : NULL,
+        .s3_secret_access_key = *conf->s3_secret_access_key ? conf->s3_secret_access_key : NULL,
+        .s3_session_token = *conf->s3_session_token ? conf->s3_session_token : NULL,
+        .s3_style = style,
+    };
+
+    return store_open(&c, out, err);
+}
+
+static bool open_catalog(struct serving *s, struct err *err)
+{
+    TRY(serve_open_database(s->conf, &s->sql, err));
+    TRY(sql_migrate(s->sql, err));
+    TRY(serve_open_store(s->conf, &s->store, err));
+    const struct catalog_conf c = {
+        .sql = s->sql,
+        .store = s->store,
+        .warehouse_name = s->conf->warehouse_name,
+        .cache_bytes = (size_t)s->conf->cache,
+        .metadata_max = (size_t)s->conf->metadata_limit,
+    };
+    return catalog_new(&c, &s->server.catalog, err);
+}
+
+static unsigned cores(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;
+}
+
+static bool start_lanes(struct serving *s, struct err *err)
+{
+    unsigned n = cores(), slow = SLOW_PER_CORE * n;
+    unsigned workers = s->conf->workers ? (unsigned)s->conf->workers : n;
+    unsigned limit = (unsigned)s->conf->connection_limit;
+    const struct exec_conf c = {
+        .threads = s->conf->slow_threads ? (unsigned)s->conf->slow_threads
+                   : slow < SLOW_MIN     ? SLOW_MIN
+                                         : slow,
+        .queue = (unsigned)s->conf->slow_queue,
+        .per_key = PER_KEY,
+    };
+
+    TRY(exec_start(&c, &s->server.exec, err));
+    TRY(http_listen(s->listen_fd, err));
+    for (; s->n_workers < workers; s->n_workers++)
+        TRY(worker_start(&s->server, s->listen_fd, (limit + workers - 1) / workers,
+            &s->workers[s->n_workers], err));
+    return true;
+}
+
+/* Both addresses, one a line; renamed into place so that nobody reads half of it. */
+static bool write_port_file(const struct serving *s, struct err *err)
+{
+    const char *path = s->conf->port_file;
+
+    if (!*path)
+        return true;
+    struct str text = arena_printf(s->arena, "%s\n%s\n", s->listen, s->admin_listen);
+    const char *fresh = arena_printf(s->arena, "%s.new", path).p;
+    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    bool ok = fd >= 0 && write(fd, text.p, text.n) == (ssize_t)text.n;
+    if (fd >= 0)
+        ok = close(fd) == 0 && ok;
+    if (!ok || rename(fresh, path))
+        return err_set(
+            err, ERR_INTERNAL, "cannot write the port file %s: %s", path, strerror(errno));
+    return true;
+}
+
+static const char *const *op_names(struct arena *a)
+{
+    const char **names = ARENA_ARRAY(a, const char *, OP_COUNT + 1);
+
+    for (unsigned i = 0; i < OP_COUNT; i++)
+        names[i] = op_rows[i].name;
+    names[OP_COUNT] = "none";
+    return names;
+}
+
+static bool start(struct serving *s, struct err *err)
+{
+    metric_ops(op_names(s->arena), OP_COUNT + 1);
+    TRY(http_bind(s->arena, s->conf->listen, &s->listen_fd, &s->listen, err));
+    TRY(http_bind(s->arena, s->conf->admin_listen, &s->admin_fd, &s->admin_listen, err));
+    TRY(admin_start(&s->server, s->admin_fd, &s->admin, err));
+    TRY(open_catalog(s, err));
+    TRY(start_lanes(s, err));
+    atomic_store(&s->progress.started, true);
+    TRY(write_port_file(s, err));
+    struct str database = sql_name(s->sql);
+    log_write(LOG_INFO, "serving",
+        "Firn %s on http://%s, health and metrics on http://%s, database %.*s, warehouse %s",
+        FIRN_VERSION, s->listen, s->admin_listen, STR_ARG(database), s->conf->warehouse);
+    return true;
+}
+
+/* --- closing -----------------------------------------------------------------------------------
+ */
+
+static bool never(struct serving *s)
+{
+    (void)s;
+    return false;
+}
+
+static bool no_calls(struct serving *s)
+{
+    for (unsigned i = 0; i < s->n_workers; i++)
+        if (worker_calls(s->workers[i]))
+            return false;
+    return true;
+}
+
+static void drain(struct serving *s)
+{
+    atomic_store(&s->progress.draining, true);
+    log_write(LOG_INFO, "stop", "draining");
+    wait_until(s, clock_mono_us() + s->conf->drain_wait, never);
+    for (unsigned i = 0; i < s->n_workers; i++)
+        worker_quiesce(s->workers[i]);
+    if (s->listen_fd >= 0)
+        close(s->listen_fd);
+    s->listen_fd = -1;
+    if (!wait_until(s, clock_mono_us() + s->conf->drain_timeout, no_calls))
+        log_write(LOG_WARN, "stop", "calls are still running after the drain");
+}
+
+/* In reverse order of start; anything may be missing. */
+static void stop(struct serving *s)
+{
+    if (s->server.exec) {
+        exec_stop(s->server.exec);
+        if (!exec_join(&s->server.exec, clock_mono_us() + LATE_US)) {
+            log_write(LOG_WARN, "stop", "calls do not end: their clients get no answer");
+            log_flush();
+            _exit(0);
+        }
+    }
+    while (s->n_workers)
+        worker_stop(&s->workers[--s->n_workers]);
+    admin_stop(&s->admin);
+    catalog_free(&s->server.catalog);
+    store_close(&s->store);
+    sql_close(&s->sql);
+    if (s->listen_fd >= 0)
+        close(s->listen_fd);
+    if (s->admin_fd >= 0)
+        close(s->admin_fd);
+    if (*s->conf->port_file)
+        (void)unlink(s->conf->port_file);
+}
+
+bool serve(const struct config *conf, struct err *err)
+{
+    AUTO(arena_free) struct arena *arena = arena_new();
+    struct serving *s = ARENA_NEW(arena, struct serving);
+
+    s->conf = conf;
+    s->arena = arena;
+    s->listen_fd = s->admin_fd = -1;
+    s->server.conf = conf;
+    s->server.progress = &s->progress;
+    sigemptyset(&s->signals);
+    sigaddset(&s->signals, SIGTERM);
+    sigaddset(&s->signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &s->signals, NULL); /* inherited by all threads; waited for here */
+    bool started = start(s, err);
+    if (started) {
+        wait_for_stop(&s->signals);
+        drain(s);
+    }
+    stop(s);
+    if (started)
+        log_write(LOG_INFO, "stop", "done");
+    return started;
+}

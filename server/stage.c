@@ -1,0 +1,310 @@
+#include "stage.h"
+
+#include <assert.h>
+
+#include "call.h"
+#include "clock.h"
+#include "config.h"
+#include "log.h"
+#include "lookup.h"
+#include "metric.h"
+#include "scan.h"
+
+extern bool (*const op_handlers[OP_COUNT])(struct call *c);
+
+enum {
+    IGNORED_BODY = 64 * 1024, /* that some clients send where none belongs */
+    FAST_BODY = 16 * 1024,    /* larger ones are not parsed in a worker */
+};
+
+/* --- the head ----------------------------------------------------------------------------------
+ */
+
+static bool find_op(struct call *c)
+{
+    enum op_method method;
+
+    if (!op_method_parse(c->method, &method)) {
+        c->allow = STR("GET, HEAD, POST, DELETE");
+        return err_set(
+            &c->err, ERR_METHOD, "Method is not supported, only GET, HEAD, POST, DELETE");
+    }
+    TRY(op_find(c->arena, method, c->path, &c->route, &c->allow, &c->err));
+    c->op = c->route.op;
+    return true;
+}
+
+static bool check_warehouse(struct call *c)
+{
+    struct str prefix = c->route.prefix;
+
+    if (!prefix.p || catalog_is_warehouse(c->server->catalog, prefix))
+        return true;
+    return err_set(
+        &c->err, ERR_NO_SUCH_WAREHOUSE, "Warehouse does not exist: %.*s", STR_ARG(prefix));
+}
+
+static bool check_args(struct call *c)
+{
+    for (unsigned i = 0; i < c->route.n_args; i++) {
+        const struct op_arg *arg = &c->route.args[i];
+        struct str name = str_from(arg->name);
+
+        if (str_eq(name, STR("namespace")))
+            TRY(ident_ns_check(arg->value, &c->err));
+        else if (str_eq(name, STR("table")) || str_eq(name, STR("view")))
+            TRY(ident_name_check(arg->value, arg->name, &c->err));
+    }
+    return true;
+}
+
+/* The first value of a query parameter: form decoding, `+` is a space. */
+static bool query_value(struct call *c, const char *name, struct str *out)
+{
+    struct str rest = c->query, decoded;
+
+    while (rest.p) {
+        struct str value = str_cut(&rest, '&');
+        struct str key = str_cut(&value, '=');
+        if (!str_pct_decode(c->arena, key, STR_PLUS_SPACE, &decoded) ||
+            !str_eq(decoded, str_from(name)))
+            continue;
+        if (!value.p)
+            value = STR("");
+        if (!str_pct_decode(c->arena, value, STR_PLUS_SPACE, out))
+            return err_set(
+                &c->err, ERR_BAD_REQUEST, "%s: bad percent-encoding or UTF-8 in the query", name);
+        return true;
+    }
+    return true;
+}
+
+static struct str header_value(const struct call *c, const char *name)
+{
+    static const char *const wire[] = {
+#define X(name, wire, repeat) wire,
+        CALL_HEADERS(X)
+#undef X
+    };
+
+    for (unsigned i = 0; i < HEADER_COUNT; i++)
+        if (str_eq_nocase(str_from(wire[i]), str_from(name)))
+            return c->headers[i];
+    return (struct str){NULL, 0};
+}
+
+static bool take_params(struct call *c)
+{
+    for (unsigned i = 0; i < c->op->n_params; i++) {
+        const struct param *p = &c->op->params[i];
+
+        if (p->in == IN_QUERY)
+            TRY(query_value(c, p->name, &c->params[i]));
+        else if (p->in == IN_HEADER)
+            c->params[i] = header_value(c, p->name);
+    }
+    return op_check_params(c->arena, c->op, c->params, &c->err);
+}
+
+static size_t body_limit(const struct call *c)
+{
+    if (c->op->method != OP_POST)
+        return IGNORED_BODY;
+    return c->op->body_limit ? c->op->body_limit : (size_t)c->server->conf->body_limit;
+}
+
+bool stage_head(struct call *c)
+{
+    c->deadline_us = c->begun_us + c->server->conf->request_timeout;
+    TRY(find_op(c));
+    c->body_limit = body_limit(c);
+    TRY(check_warehouse(c));
+    if (!c->op->served)
+        return err_set(
+            &c->err, ERR_UNSUPPORTED, "This server does not support %s yet", c->op->name);
+    TRY(check_args(c));
+    return take_params(c);
+}
+
+/* --- the handler -------------------------------------------------------------------------------
+ */
+
+static void decref(void *json)
+{
+    json_decref(json);
+}
+
+static bool parse_body(struct call *c)
+{
+    json_error_t why;
+
+    if (!c->op->body || c->json)
+        return true;
+    if (!c->body.n) {
+        if (c->op->body_required)
+            return err_set(&c->err, ERR_BAD_REQUEST,
+                "Request body is missing: %s expects a JSON object", c->op->name);
+        return true;
+    }
+    TRY(scan_validate(c->body, &scan_body_limits, &c->err));
+    metric_add(METRIC_json_parses_total, 1);
+    json_t *json = json_loadb(c->body.p, c->body.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+    if (!json)
+        return err_set(&c->err, ERR_BAD_REQUEST,
+            "Malformed JSON in the request body at byte %d: %s", why.position, why.text);
+    c->json = arena_hold(c->arena, json, decref);
+    return op_check_body(c->op->body, c->json, &c->err);
+}
+
+static bool run_handler(struct call *c)
+{
+    TRY(parse_body(c));
+    if (!op_handlers[c->op->id](c)) {
+        assert(c->err.kind);
+        return false;
+    }
+    assert(c->reply.status);
+    return true;
+}
+
+bool stage_fast(struct call *c)
+{
+    if (c->op->body && c->body.n > FAST_BODY)
+        return false;
+    c->ran_in = LANE_FAST;
+    c->started_us = clock_mono_us();
+    if (run_handler(c))
+        return true;
+    if (c->err.kind == ERR_WOULD_BLOCK) {
+        metric_add(METRIC_lane_bounced_total, 1);
+        err_clear(&c->err);
+        memset(&c->reply, 0, sizeof(c->reply));
+        return false;
+    }
+    stage_fail(c);
+    return true;
+}
+
+static bool has_plus(const struct call *c)
+{
+    for (unsigned i = 0; i < c->route.n_args; i++)
+        if (!str_eq(c->route.args[i].value, c->route.args[i].plus))
+            return true;
+    return false;
+}
+
+static bool run_slow(struct call *c)
+{
+    /* A plus in a path has two readings, of which only the database knows the right one. */
+    if (!c->looked_up && (c->op->lookup != LOOKUP_NONE || has_plus(c)))
+        TRY(lookup_now(c));
+    return run_handler(c);
+}
+
+void stage_slow(struct call *c)
+{
+    c->ran_in = LANE_SLOW;
+    c->started_us = clock_mono_us();
+    metric_observe(METRIC_lane_wait_seconds, c->started_us - c->submitted_us);
+    if (!run_slow(c))
+        stage_fail(c);
+}
+
+/* --- failures ----------------------------------------------------------------------------------
+ */
+
+/* What was certainly not done is 429 for changes and 503 for reads: to Java a 503 that outlives its
+ * retries leaves a commit in an unknown state, a 429 does not. */
+static enum err_kind settled(const struct call *c)
+{
+    bool mutates = c->op && c->op->mutates;
+
+    switch ((int)c->err.kind) {
+    case ERR_UNAVAILABLE:
+    case ERR_BUSY:
+    case ERR_DB_RETRY:
+        return mutates ? ERR_BUSY : ERR_UNAVAILABLE;
+    case ERR_OUTCOME_UNKNOWN:
+        return mutates ? ERR_COMMIT_UNKNOWN : ERR_UNAVAILABLE;
+    default:
+        return err_status(c->err.kind) ? c->err.kind : ERR_INTERNAL;
+    }
+}
+
+void stage_fail(struct call *c)
+{
+    enum err_kind kind = settled(c);
+
+    if (kind == ERR_INTERNAL && c->err.kind != ERR_INTERNAL)
+        err_wrap(&c->err, "unexpected %s", err_name(c->err.kind));
+    if (kind != c->err.kind)
+        err_as(&c->err, kind);
+    reply_error(c);
+}
+
+void stage_refuse(struct call *c, const char *why)
+{
+    err_set(&c->err, ERR_UNAVAILABLE, "%s", why);
+    stage_fail(c);
+}
+
+/* --- the account -------------------------------------------------------------------------------
+ */
+
+static int64_t span(int64_t from, int64_t to)
+{
+    return from && to > from ? to - from : 0;
+}
+
+static enum log_level level_of(const struct call *c)
+{
+    return c->err.kind == ERR_NONE ? LOG_INFO : err_level(c->err.kind);
+}
+
+static void log_error(struct log_line *l, const struct call *c)
+{
+    struct str file = str_from(c->err.file);
+
+    if (!c->err.kind)
+        return;
+    log_str(l, "kind", str_from(err_name(c->err.kind)));
+    log_str(l, "message", str_from(c->err.msg));
+    if (file.p) {
+        log_str(l, "file", file);
+        log_i64(l, "line", c->err.line);
+    }
+}
+
+void stage_account(const struct call *c)
+{
+    struct log_line l;
+    unsigned op = c->op ? c->op->id : OP_COUNT;
+    int64_t us = span(c->begun_us, c->answered_us);
+
+    if (c->reply.status)
+        metric_op(op, c->reply.status, us);
+    metric_max(METRIC_arena_peak_bytes, (int64_t)arena_used(c->arena));
+    if (!log_begin(&l, level_of(c), "request"))
+        return;
+    log_str(&l, "id", c->id);
+    log_str(&l, "operation", c->op ? str_from(c->op->name) : STR("none"));
+    if (c->reply.status)
+        log_i64(&l, "status", c->reply.status);
+    else
+        log_str(&l, "status", STR("gone")); /* the client, before it was answered */
+    if (!c->op) {
+        log_str(&l, "method", c->method);
+        log_str(&l, "path", c->path);
+    }
+    if (c->principal.p)
+        log_str(&l, "principal", c->principal);
+    if (c->route.prefix.p)
+        log_str(&l, "warehouse", c->route.prefix);
+    log_i64(&l, "us", us);
+    log_i64(&l, "us_waited", span(c->submitted_us, c->started_us));
+    log_i64(&l, "bytes_in", (int64_t)c->body.n);
+    log_i64(&l, "bytes", (int64_t)c->reply.bytes);
+    log_str(&l, "lane", c->ran_in == LANE_FAST ? STR("fast") : STR("slow"));
+    log_error(&l, c);
+    log_end(&l);
+}
