@@ -196,6 +196,7 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
     c->connection = con;
     c->begun_us = clock_mono_us();
     c->state = CALL_HEAD;
+    c->ran_in = LANE_FAST;
     c->uri = arena_dup(c->arena, str_from(target));
     p->target = target;
     peer_wait(h, p, PATIENT_HEAD);
@@ -290,6 +291,7 @@ static enum MHD_Result on_head(
     bool waits = MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT) != NULL;
     if (!ok && (c->connection_after == CALL_CLOSE || (waits && length > 0)))
         return send_error(h, c, context);
+    buf_init(&c->body_buf, ok ? c->body_limit : 0);
     if (ok && length > 0)
         buf_reserve(&c->body_buf, (size_t)(length < RESERVE_MAX ? length : RESERVE_MAX));
     peer_wait(h, peer_of(con), PATIENT_BODY);
