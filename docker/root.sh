@@ -4,7 +4,7 @@
 set -eu
 binary=$1
 root=$2
-mkdir -p "$root/etc/ssl/certs" "$root/tmp" "$root/data"
+mkdir -p "$root/etc/ssl/certs" "$root/tmp"
 chmod 1777 "$root/tmp"
 install -s -m 755 "$binary" "$root/firn"
 
