@@ -103,14 +103,13 @@ def meson_tests(run, build_name, *options, env=None, suites=()):
 
 
 def unit(run):
-    meson_tests(run, "release", "--no-suite", "s3", "--no-suite", "fuzz",
-                env={"FIRN_TEST_PG": run.postgres().uri, "FIRN_TEST_DB": run.postgres().uri})
+    """Tests of SQL start a PostgreSQL of their own."""
+    meson_tests(run, "release", "--no-suite", "s3", "--no-suite", "fuzz")
 
 
 def unit_asan(run):
     meson_tests(run, "asan", "--no-suite", "s3", "--no-suite", "fuzz", "--timeout-multiplier", "4",
-                env={"FIRN_TEST_PG": run.postgres().uri, "FIRN_TEST_DB": run.postgres().uri,
-                     "ASAN_OPTIONS": ASAN, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
+                env={"ASAN_OPTIONS": ASAN, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
 
 
 def pytest(run, where, build_name, *options, env=None, limit=180):
