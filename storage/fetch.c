@@ -256,7 +256,6 @@ static bool is_permanent(CURLcode code)
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
         return true;
     default:
         return false;
