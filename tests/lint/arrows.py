@@ -19,8 +19,8 @@ ARROWS = {
     "catalog": {"server/base": ALL, "sql": {"sql.h": ALL},
                 "storage": {"store.h": ALL, "vend.h": ALL, "sign.h": ALL}},
     "server": {"server/base": ALL, "openapi": ALL, "catalog": ALL,
-               "sql": {"sql.h": {"serve.c", "lookup.c", "worker.c", "admin.c"}},
-               "storage": {"store.h": {"serve.c"}, "fetch.h": {"main.c", "jwks.c"}}},
+               "sql": {"sql.h": {"main.c", "serve.c", "lookup.c", "worker.c", "admin.c"}},
+               "storage": {"store.h": {"main.c", "serve.c"}, "fetch.h": {"main.c", "jwks.c"}}},
 }
 
 # header prefix: {folder: files that may include it}
