@@ -361,7 +361,7 @@ static const char *config_path(struct load *l, int argc, char *const *argv, char
     struct err ignored;
     struct load probe = {l->a, l->conf, &ignored, ""};
     for (int i = 0; i < argc; i++) {
-        struct str name, value;
+        struct str name = {0}, value = {0};
         if (flag(&probe, argc, argv, &i, &name, &value) && str_eq(name, STR("config")))
             path = arena_cstr(l->a, value);
     }

@@ -164,6 +164,7 @@ static bool open_catalog(struct serving *s, struct err *err)
         .sql = s->sql,
         .store = s->store,
         .warehouse_name = s->conf->warehouse_name,
+        .allowed = s->conf->allowed_locations,
         .cache_bytes = (size_t)s->conf->cache,
         .metadata_max = (size_t)s->conf->metadata_limit,
     };
