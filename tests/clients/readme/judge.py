@@ -33,12 +33,12 @@ def check(name, passed, why=""):
     print(f"{'ok' if passed else 'FAILED'} {name}{'' if passed else ': ' + why[-1500:]}", flush=True)
 
 
-def blocks(language, heading=None):
-    text = README
-    if heading:
-        text = text[text.index(heading):]
-        text = text[:text.find("\n## ", 3)]
-    return re.findall(rf"```{language}\n(.*?)```", text, re.S)
+def blocks(language, heading):
+    """The code blocks of a language in one section."""
+    section = README[README.index(heading):]
+    section = section[:section.find("\n## ", 3)]
+    return [body for name, body in re.findall(r"^```(\w*)\n(.*?)^```$", section, re.S | re.M)
+            if name == language]
 
 
 def execute(command, **options):
