@@ -374,7 +374,7 @@ static void on_completed(
 /* --- the daemon --------------------------------------------------------------------------------
  */
 
-static void on_log(void *cls, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *fmt, va_list ap)
 {
     char text[512];
 
