@@ -83,7 +83,10 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
     [STMT_SCHEMA_PRESENT] = {
         .name = "schema_present",
         .text[ENGINE_PG] =
-            "SELECT CASE WHEN to_regclass('schema_version') IS NULL THEN 0 ELSE 1 END AS present",
+            "SELECT count(*) AS present FROM pg_catalog.pg_class c\n"
+            "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
+            "WHERE c.relname = 'schema_version' AND c.relkind IN ('r', 'p')\n"
+            "    AND n.nspname = ANY (current_schemas(FALSE))",
         .text[ENGINE_LITE] =
             "SELECT count(*) AS present FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'",
         .params = 0,
