@@ -196,7 +196,7 @@ static void log_base(struct draft *d)
     struct str text = buf_take(&b, d->arena);
     draft_append(d, PARTS_METADATA_LOG,
         (struct part){
-            .p = text.p, .n = (uint32_t)text.n, .id = PART_NONE, .ms = ms, .parent = PART_NONE});
+            .p = text.p, .n = (uint32_t)text.n, .ms = ms, .parent = PART_NONE});
 }
 
 static void set_last_updated(struct draft *d)

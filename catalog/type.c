@@ -3,6 +3,11 @@
 #include <ctype.h>
 
 #include "arena.h"
+#include "base.h"
+#include "buf.h"
+#include "uuid.h"
+
+enum { MESSAGE_MAX = 2048, DECIMAL_MAX = 38 };
 
 static const struct {
     struct str name;
@@ -42,34 +47,64 @@ static bool parse_decimal(struct str in, struct type *out)
     struct str precision = str_cut(&rest, ',');
     out->kind = TYPE_DECIMAL;
     return rest.p && number(precision, &out->a) && number(rest, &out->b) && out->a >= 1 &&
-           out->a <= 38 && out->b <= out->a;
+           out->a <= DECIMAL_MAX && out->b <= out->a;
+}
+
+static bool parse_geometry(struct str in, struct type *out)
+{
+    out->kind = TYPE_GEOMETRY;
+    out->extra = str_trim(in);
+    return out->extra.n > 0;
+}
+
+/* An algorithm that readers do not know makes the whole table unreadable to them. */
+static bool parse_geography(struct str in, struct type *out)
+{
+    static const struct str known[] = {STR_INIT("spherical"), STR_INIT("vincenty"),
+        STR_INIT("thomas"), STR_INIT("andoyer"), STR_INIT("karney")};
+    struct str rest = in;
+    out->kind = TYPE_GEOGRAPHY;
+    out->extra = str_trim(str_cut(&rest, ','));
+    if (!rest.p)
+        return out->extra.n > 0;
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (str_eq_nocase(str_trim(rest), known[i]))
+            out->algorithm = known[i];
+    return out->extra.n > 0 && out->algorithm.p;
+}
+
+static bool parse_parentheses(struct str name, struct str in, struct type *out)
+{
+    if (str_eq_nocase(name, STR("decimal")))
+        return parse_decimal(in, out);
+    if (str_eq_nocase(name, STR("geometry")))
+        return parse_geometry(in, out);
+    return str_eq_nocase(name, STR("geography")) && parse_geography(in, out);
+}
+
+static bool parse_name(struct str text, struct type *out)
+{
+    for (int k = 0; k < TYPE_COUNT; k++) {
+        if (k == TYPE_FIXED || k == TYPE_DECIMAL || !str_eq_nocase(text, types[k].name))
+            continue;
+        out->kind = (enum type_kind)k;
+        return true;
+    }
+    return false;
 }
 
 bool type_parse(struct str text, struct type *out)
 {
     struct str name, in;
     struct type t = {.kind = TYPE_BOOLEAN};
+    bool found;
     text = str_trim(text);
-    bool found = false;
-    if (inside(text, '[', ']', &name, &in)) {
+    if (inside(text, '[', ']', &name, &in))
         found = str_eq_nocase(name, STR("fixed")) && parse_fixed(in, &t);
-    } else if (inside(text, '(', ')', &name, &in)) {
-        t.extra = str_trim(in);
-        if (str_eq_nocase(name, STR("decimal"))) {
-            found = parse_decimal(in, &t);
-        } else if (str_eq_nocase(name, STR("geometry"))) {
-            t.kind = TYPE_GEOMETRY;
-            found = t.extra.n > 0;
-        } else if (str_eq_nocase(name, STR("geography"))) {
-            t.kind = TYPE_GEOGRAPHY;
-            found = t.extra.n > 0;
-        }
-    } else {
-        for (int k = 0; k < TYPE_COUNT && !found; k++) {
-            t.kind = (enum type_kind)k;
-            found = k != TYPE_FIXED && k != TYPE_DECIMAL && str_eq_nocase(text, types[k].name);
-        }
-    }
+    else if (inside(text, '(', ')', &name, &in))
+        found = parse_parentheses(name, in, &t);
+    else
+        found = parse_name(text, &t);
     if (found)
         *out = t;
     return found;
@@ -77,55 +112,91 @@ bool type_parse(struct str text, struct type *out)
 
 struct str type_text(struct arena *a, const struct type *t)
 {
-    switch ((int)t->kind) {
-    case TYPE_FIXED:
+    struct str name = types[t->kind].name;
+    if (t->kind == TYPE_FIXED)
         return arena_printf(a, "fixed[%lld]", (long long)t->a);
-    case TYPE_DECIMAL:
+    if (t->kind == TYPE_DECIMAL)
         return arena_printf(a, "decimal(%lld, %lld)", (long long)t->a, (long long)t->b);
-    case TYPE_GEOMETRY:
-    case TYPE_GEOGRAPHY:
-        if (t->extra.p)
-            return arena_printf(a, "%s(%.*s)", types[t->kind].name.p, STR_ARG(t->extra));
-        return types[t->kind].name;
-    default:
-        return types[t->kind].name;
-    }
+    if (t->algorithm.p)
+        return arena_printf(a, "%s(%.*s, %s)", name.p, STR_ARG(t->extra), t->algorithm.p);
+    if (t->extra.p)
+        return arena_printf(a, "%s(%.*s)", name.p, STR_ARG(t->extra));
+    return name;
 }
 
-static struct str struct_text(struct arena *a, const json_t *fields)
+static struct str reference_system(const struct type *t)
 {
-    struct str list = STR("");
+    struct str usual = STR("OGC:CRS84");
+    return !t->extra.p || str_eq_nocase(t->extra, usual) ? usual : t->extra;
+}
+
+static struct str algorithm(const struct type *t)
+{
+    return t->algorithm.p ? t->algorithm : STR("spherical");
+}
+
+bool type_equal(const struct type *a, const struct type *b)
+{
+    return a->kind == b->kind && a->a == b->a && a->b == b->b &&
+           str_eq(reference_system(a), reference_system(b)) && str_eq(algorithm(a), algorithm(b));
+}
+
+static void put_type(struct arena *a, struct buf *b, const json_t *type);
+
+static void put_struct(struct arena *a, struct buf *b, const json_t *fields)
+{
     size_t i;
     json_t *f;
+    buf_puts(b, "struct<");
     json_array_foreach(fields, i, f)
     {
-        struct str type = type_json_text(a, json_object_get(f, "type"));
-        list = arena_printf(a, "%.*s%s%lld: %s: %s %.*s", STR_ARG(list), i ? ", " : "",
-            (long long)json_integer_value(json_object_get(f, "id")),
-            json_string_value(json_object_get(f, "name")),
-            json_is_true(json_object_get(f, "required")) ? "required" : "optional", STR_ARG(type));
+        if (b->over)
+            return;
+        const json_t *name = json_object_get(f, "name");
+        buf_putf(b, "%s%lld: ", i ? ", " : "",
+            (long long)json_integer_value(json_object_get(f, "id")));
+        buf_str(b, (struct str){json_string_value(name), json_string_length(name)});
+        buf_puts(b, json_is_true(json_object_get(f, "required")) ? ": required " : ": optional ");
+        put_type(a, b, json_object_get(f, "type"));
     }
-    return arena_printf(a, "struct<%.*s>", STR_ARG(list));
+    buf_putc(b, '>');
+}
+
+static void put_primitive(struct arena *a, struct buf *b, const json_t *type)
+{
+    struct type t;
+    struct str text = {json_string_value(type), json_string_length(type)};
+    buf_str(b, type_parse(text, &t) ? type_text(a, &t) : text);
+}
+
+static void put_type(struct arena *a, struct buf *b, const json_t *type)
+{
+    struct str kind = str_from(json_string_value(json_object_get(type, "type")));
+    if (b->over)
+        return;
+    if (json_is_string(type)) {
+        put_primitive(a, b, type);
+    } else if (str_eq_nocase(kind, STR("list"))) {
+        buf_puts(b, "list<");
+        put_type(a, b, json_object_get(type, "element"));
+        buf_putc(b, '>');
+    } else if (str_eq_nocase(kind, STR("map"))) {
+        buf_puts(b, "map<");
+        put_type(a, b, json_object_get(type, "key"));
+        buf_puts(b, ", ");
+        put_type(a, b, json_object_get(type, "value"));
+        buf_putc(b, '>');
+    } else {
+        put_struct(a, b, json_object_get(type, "fields"));
+    }
 }
 
 struct str type_json_text(struct arena *a, const json_t *type)
 {
-    if (json_is_string(type)) {
-        struct type t;
-        struct str text = {json_string_value(type), json_string_length(type)};
-        return type_parse(text, &t) ? type_text(a, &t) : text;
-    }
-    struct str kind = str_from(json_string_value(json_object_get(type, "type")));
-    if (str_eq_nocase(kind, STR("list"))) {
-        struct str element = type_json_text(a, json_object_get(type, "element"));
-        return arena_printf(a, "list<%.*s>", STR_ARG(element));
-    }
-    if (str_eq_nocase(kind, STR("map"))) {
-        struct str key = type_json_text(a, json_object_get(type, "key"));
-        struct str value = type_json_text(a, json_object_get(type, "value"));
-        return arena_printf(a, "map<%.*s, %.*s>", STR_ARG(key), STR_ARG(value));
-    }
-    return struct_text(a, json_object_get(type, "fields"));
+    AUTO(buf_fini) struct buf b;
+    buf_init(&b, MESSAGE_MAX);
+    put_type(a, &b, type);
+    return arena_printf(a, "%.*s%s", STR_ARG(buf_view(&b)), b.over ? "..." : "");
 }
 
 int64_t type_since(enum type_kind kind)
@@ -151,10 +222,30 @@ static bool is_temporal(const json_t *v, size_t min)
     return strspn(s, "0123456789-:.+TZ") == json_string_length(v);
 }
 
-static bool is_decimal(const json_t *v)
+static size_t digits(const char *s)
+{
+    return strspn(s, "0123456789");
+}
+
+/* The digits behind the point say the scale, or the exponent does: readers demand the column's. */
+static bool is_decimal(const json_t *v, int64_t scale)
 {
     const char *s = json_string_value(v);
-    return s && *s && strspn(s, "0123456789-.") == strlen(s);
+    if (!s)
+        return false;
+    s += *s == '-' || *s == '+';
+    size_t whole = digits(s), fraction = 0;
+    s += whole;
+    if (*s == '.') {
+        fraction = digits(++s);
+        s += fraction;
+    }
+    int64_t exponent = 0;
+    if ((*s == 'e' || *s == 'E') && (!str_to_i64(str_from(s + 1), &exponent) ||
+                                        exponent < -DECIMAL_MAX || exponent > DECIMAL_MAX))
+        return false;
+    return (*s == '\0' || exponent != 0) && whole + fraction > 0 &&
+           (int64_t)fraction - exponent == scale;
 }
 
 bool type_accepts_default(const struct type *t, const json_t *v)
@@ -171,7 +262,7 @@ bool type_accepts_default(const struct type *t, const json_t *v)
     case TYPE_DOUBLE:
         return json_is_number(v);
     case TYPE_DECIMAL:
-        return is_decimal(v);
+        return is_decimal(v, t->b);
     case TYPE_DATE:
         return is_temporal(v, 10);
     case TYPE_TIME:
@@ -184,7 +275,7 @@ bool type_accepts_default(const struct type *t, const json_t *v)
     case TYPE_STRING:
         return json_is_string(v);
     case TYPE_UUID:
-        return json_is_string(v) && json_string_length(v) == 36;
+        return uuid_is((struct str){json_string_value(v), json_string_length(v)});
     case TYPE_FIXED:
         return is_hex(v) && (int64_t)json_string_length(v) == 2 * t->a;
     case TYPE_BINARY:
@@ -215,7 +306,7 @@ bool transform_parse(struct str text, struct transform *out)
 {
     struct str name, in;
     *out = (struct transform){.kind = TRANSFORM_UNKNOWN};
-    for (size_t i = 0; i < sizeof transforms / sizeof *transforms; i++)
+    for (size_t i = 0; i < ARRAY_LEN(transforms); i++)
         if (str_eq_nocase(text, transforms[i].name))
             out->kind = transforms[i].kind;
     if (out->kind != TRANSFORM_UNKNOWN || !text.n || !inside(text, '[', ']', &name, &in))
@@ -232,13 +323,24 @@ bool transform_parse(struct str text, struct transform *out)
 struct str transform_text(struct arena *a, struct str text)
 {
     struct transform t;
-    if (!transform_parse(text, &t) || t.kind == TRANSFORM_UNKNOWN)
+    if (!transform_parse(text, &t))
         return text;
-    char *p = arena_cstr(a, text);
-    for (size_t i = 0; i < text.n; i++)
-        if (p[i] >= 'A' && p[i] <= 'Z')
-            p[i] = (char)(p[i] + ('a' - 'A'));
-    return (struct str){p, text.n};
+    if (t.kind == TRANSFORM_BUCKET)
+        return arena_printf(a, "bucket[%lld]", (long long)t.width);
+    if (t.kind == TRANSFORM_TRUNCATE)
+        return arena_printf(a, "truncate[%lld]", (long long)t.width);
+    for (size_t i = 0; i < ARRAY_LEN(transforms); i++)
+        if (transforms[i].kind == t.kind)
+            return transforms[i].name;
+    return text;
+}
+
+bool transform_equal(struct str a, struct str b)
+{
+    struct transform x, y;
+    if (!transform_parse(a, &x) || !transform_parse(b, &y) || x.kind == TRANSFORM_UNKNOWN)
+        return str_eq(a, b);
+    return x.kind == y.kind && x.width == y.width;
 }
 
 static bool is_timestamp(enum type_kind k)

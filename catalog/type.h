@@ -41,14 +41,17 @@ enum type_kind {
 
 struct type {
     enum type_kind kind;
-    int64_t a, b;     /* fixed: length; decimal: precision, scale */
-    struct str extra; /* what stands in the parentheses of geometry and geography */
+    int64_t a, b;         /* fixed: length; decimal: precision, scale */
+    struct str extra;     /* geometry, geography: the reference system, absent when not named */
+    struct str algorithm; /* geography: how edges run, absent when not named */
 };
 
 /* Any case, flexible blanks. False: no such type, or numbers out of range. */
 bool type_parse(struct str text, struct type *out);
 struct str type_text(struct arena *a, const struct type *t);
-/* Any type of a schema, nested ones as "list<int>". */
+/* The same type, whatever its spelling; what is not named has its default. */
+bool type_equal(const struct type *a, const struct type *b);
+/* Any type of a schema for a message, nested ones as "list<int>"; cut when it becomes long. */
 struct str type_json_text(struct arena *a, const json_t *type);
 int64_t type_since(enum type_kind kind);
 /* May a JSON value be a default of this type (single-value form)? */
@@ -71,6 +74,8 @@ struct transform {
 };
 /* False: a known name with an impossible width. */
 bool transform_parse(struct str text, struct transform *out);
-/* Known transforms in lower case, unknown ones as they are. */
+/* Known transforms in their one spelling ("bucket[16]"), unknown ones as they are. */
 struct str transform_text(struct arena *a, struct str text);
+/* The same transform, whatever its spelling; unknown ones to the letter. */
+bool transform_equal(struct str a, struct str b);
 bool transform_takes(const struct transform *t, enum type_kind source);

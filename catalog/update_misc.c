@@ -144,11 +144,9 @@ bool update__add_encryption_key(struct draft *d, struct at at, struct err *err)
         TRY(at_string_map(d->arena, key, "properties", &properties, err));
     if (find_key(d, id))
         return true;
-    struct part part = {.id = PART_NONE, .parent = PART_NONE, .p = NULL};
     struct str text = draft_dump(d, key.json);
-    part.p = text.p;
-    part.n = (uint32_t)text.n;
-    draft_append(d, PARTS_KEYS, part);
+    draft_append(
+        d, PARTS_KEYS, (struct part){.p = text.p, .n = (uint32_t)text.n, .parent = PART_NONE});
     draft_record(d);
     return true;
 }
