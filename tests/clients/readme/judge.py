@@ -108,10 +108,12 @@ def spark():
     jar = pathlib.Path(os.environ["FIRN_TEST_JARS"]) / f"{package.group(1)}-{package.group(2)}.jar"
     line = line.replace(package.group(0), f"--jars {jar} --conf spark.driver.memory=700m "
                         "--conf spark.ui.enabled=false")
-    program = pathlib.Path(sys.executable).with_name("spark-sql")
+    import pyspark
+    home = pathlib.Path(pyspark.__file__).parent
     words = shlex.split(line)
-    done = execute([str(program), *words[1:], "-e", "SHOW NAMESPACES"], cwd=tempfile.mkdtemp(),
-                   env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"})
+    done = execute([str(home / "bin/spark-sql"), *words[1:], "-e", "SHOW NAMESPACES"],
+                   cwd=tempfile.mkdtemp(dir=os.environ.get("FIRN_TEST_TMP")),
+                   env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(home)})
     check("Spark", done.returncode == 0 and "sales" in done.stdout, done.stdout)
 
 
