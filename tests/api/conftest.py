@@ -1,0 +1,40 @@
+"""One server per file of tests; every test works in namespaces of its own."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+
+from firn_client import Api  # noqa: E402
+from firn_server import Server, local_path  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def server():
+    firn = Server()
+    # a second place where clients may ask for tables to lie
+    firn.allowed = firn.store.base + "-more"
+    if firn.store.kind == "file":
+        local_path(firn.allowed).mkdir()
+    with firn:
+        yield firn
+
+
+@pytest.fixture
+def api(server):
+    client = Api(server)
+    yield client
+    client.close()
+    assert server.running(), f"the server is gone:\n{server.log_tail()}"
+
+
+@pytest.fixture
+def ns(api):
+    return api.new_namespace()
+
+
+@pytest.fixture
+def table(api, ns):
+    return api.table(ns)
