@@ -5,7 +5,7 @@
 #include "buf.h"
 #include "digest.h"
 
-#include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -135,7 +135,8 @@ static int pair_cmp(const void *x, const void *y)
 /* Sorted by name, then by value: not by "name=value", in which '=' would take part. */
 static struct str canonical_query(struct arena *a, struct str query)
 {
-    size_t n = 0, max = 1;
+    assert(query.n < UINT32_MAX);
+    uint32_t n = 0, max = 1;
     for (size_t i = 0; i < query.n; i++)
         max += query.p[i] == '&';
     struct fetch_header *pairs = ARENA_ARRAY(a, struct fetch_header, max);
@@ -150,7 +151,7 @@ static struct str canonical_query(struct arena *a, struct str query)
     qsort(pairs, n, sizeof(*pairs), pair_cmp);
     struct buf b;
     buf_init(&b, SIZE_MAX);
-    for (size_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         if (i > 0)
             buf_putc(&b, '&');
         buf_str(&b, pairs[i].name);
