@@ -8,7 +8,7 @@ from sources import ROOT, close, every_file
 # put together here so that this file does not find itself
 NOTES = re.compile(r"\b(%s)\b" % "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")))
 PATHS = re.compile("|".join(("/wo" + "rk/", r"\.\./sha" + "red", "/ro" + "ot/", "/home/" + r"\w")))
-BINARY = (".avro", ".parquet", ".gz", ".png", ".bin", ".jar")
+BINARY = (".avro", ".parquet", ".gz", ".png", ".bin", ".jar", ".http")
 # what tests feed to the server is kept to the byte
 DATA = ("tests/data/", "tests/fuzz/corpus/", "tests/fuzz/regression/")
 
