@@ -93,7 +93,7 @@ struct call {
     enum { CALL_HEAD, CALL_BODY, CALL_WAITS, CALL_ANSWERED } state;
     enum { CALL_KEEP, CALL_CLOSE } connection_after;
     enum lane ran_in;
-    unsigned bounces;
+    bool whole; /* the request is in */
 };
 
 /* A call with its own warm arena; free also resets. */

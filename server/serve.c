@@ -25,6 +25,7 @@
 enum {
     RETRY_US = 250000,
     TICK_US = 20000,
+    ARRIVAL_US = 2000000,
     LATE_US = 5000000, /* for calls that run beyond the drain */
     WORKERS_MAX = 256,
     SLOW_PER_CORE = 8,
@@ -257,7 +258,15 @@ static bool never(struct serving *s)
 static bool no_calls(struct serving *s)
 {
     for (unsigned i = 0; i < s->n_workers; i++)
-        if (worker_calls(s->workers[i]))
+        if (worker_calls(s->workers[i], WORKER_ALL))
+            return false;
+    return true;
+}
+
+static bool no_whole_calls(struct serving *s)
+{
+    for (unsigned i = 0; i < s->n_workers; i++)
+        if (worker_calls(s->workers[i], WORKER_WHOLE))
             return false;
     return true;
 }
@@ -272,7 +281,10 @@ static void drain(struct serving *s)
     if (s->listen_fd >= 0)
         close(s->listen_fd);
     s->listen_fd = -1;
-    if (!wait_until(s, clock_mono_us() + s->conf->drain_timeout, no_calls))
+    /* Requests on their way in have a short time to arrive; those that are in have the drain's. */
+    int64_t begun = clock_mono_us(), all = s->conf->drain_timeout;
+    wait_until(s, begun + (all < ARRIVAL_US ? all : ARRIVAL_US), no_calls);
+    if (!wait_until(s, begun + all, no_whole_calls))
         log_write(LOG_WARN, "stop", "calls are still running after the drain");
 }
 

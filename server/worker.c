@@ -34,7 +34,7 @@ struct worker {
     struct lookup *lookup;
     struct call *spare; /* warm calls */
     unsigned n_spare;
-    atomic_uint calls;
+    atomic_uint calls, whole;
     atomic_bool quiesce, stop;
 
     pthread_mutex_t lock; /* what other threads hand in */
@@ -71,6 +71,8 @@ static void give(void *owner, struct call *c)
 
     stage_account(c);
     atomic_fetch_sub_explicit(&w->calls, 1, memory_order_release);
+    if (c->whole)
+        atomic_fetch_sub_explicit(&w->whole, 1, memory_order_release);
     if (w->n_spare == SPARE_CALLS) {
         call_free(&c);
         return;
@@ -151,6 +153,8 @@ static enum http_next start(void *owner, struct call *c)
 {
     struct worker *w = owner;
 
+    c->whole = true;
+    atomic_fetch_add_explicit(&w->whole, 1, memory_order_relaxed);
     switch (c->op->lookup) {
     case LOOKUP_NONE:
     case LOOKUP_WAREHOUSE:
@@ -350,9 +354,9 @@ void worker_quiesce(struct worker *w)
     wake(w);
 }
 
-unsigned worker_calls(const struct worker *w)
+unsigned worker_calls(const struct worker *w, enum worker_count which)
 {
-    return atomic_load_explicit(&w->calls, memory_order_acquire);
+    return atomic_load_explicit(which == WORKER_ALL ? &w->calls : &w->whole, memory_order_acquire);
 }
 
 void worker_stop(struct worker **pw)

@@ -25,7 +25,9 @@ struct worker_note {
 void worker_note(struct worker *w, struct worker_note *n);
 /* No new connections, Connection: close on all answers. From any thread. */
 void worker_quiesce(struct worker *w);
-/* Calls in flight. From any thread. */
-unsigned worker_calls(const struct worker *w);
-/* Ends the thread and frees all. No call may be in flight. */
+/* Calls in flight: all, or those whose request is in as a whole. From any thread. */
+enum worker_count { WORKER_ALL, WORKER_WHOLE };
+unsigned worker_calls(const struct worker *w, enum worker_count which);
+/* After exec_stop. Ends the thread and frees all; answers that are there are sent, requests that
+ * are not in are dropped. */
 void worker_stop(struct worker **w);
