@@ -244,8 +244,7 @@ def test_types_are_read_in_any_case_and_spacing(api, ns, kind):
 
 @pytest.mark.parametrize("kind", [
     "number", "", "decimal", "decimal(39, 2)", "decimal(0, 0)", "decimal(5, 6)", "decimal(9)", "fixed", "fixed[-1]",
-    "fixed[x]", "int ", "varchar(10)", "list<int>", None, 1, [], {}, {"type": "struct"}, {"type": "list"},
-    {"type": "list", "element-id": 2, "element": "int"},
+    "fixed[x]", "varchar(10)", "list<int>", None, 1, [], {}, {"type": "struct"}, {"type": "list"},
     {"type": "list", "element-id": "2", "element": "int", "element-required": True},
     {"type": "map", "key-id": 2, "key": "int", "value-id": 3, "value-required": True},
     {"type": "set", "element": "int"}, {"type": "struct", "fields": {}}])
@@ -259,7 +258,7 @@ def test_wrong_types(api, ns, kind):
 @pytest.mark.parametrize("schema", [
     None, [], "x", {}, {"type": "struct"}, {"type": "struct", "fields": None}, {"type": "struct", "fields": [1]},
     {"type": "list", "fields": []}, struct({"id": 1, "name": "a", "required": False}),
-    struct({"id": 1, "name": "a", "type": "int"}), struct({"id": 1, "type": "int", "required": True}),
+    struct({"id": 1, "type": "int", "required": True}),
     struct({"name": "a", "type": "int", "required": True}), struct(field("1", "a")), struct(field(1.5, "a")),
     struct(field(1, 1)), struct(field(1, "a", required="yes")), struct(field(2**31, "a")),
     struct(field(1, "a"), field(2, "a")), struct(field(1, "a"), field(1, "b")),
@@ -275,6 +274,14 @@ def test_wrong_schemas(api, ns, schema):
     """Members missing or of the wrong type, names or ids twice, identifier fields that cannot be."""
     api.post(f"{ns_path(ns)}/tables", {"name": "t", "schema": schema}).fails(400)
     assert api.names(ns) == []
+
+
+def test_required_left_out_is_optional(api, ns):
+    """Fields, elements and values that do not say whether they are required are not; it is written out."""
+    m = made(api, ns, struct({"id": 1, "name": "a", "type": "int "}, {"id": 2, "name": "l", "type": {
+        "type": "list", "element-id": 3, "element": "int"}}))
+    assert m["schemas"][0]["fields"] == [field(1, "a", "int"), field(2, "l", {
+        "type": "list", "element-id": 3, "element": "int", "element-required": False})]
 
 
 def test_empty_schema(api, ns):
@@ -381,7 +388,7 @@ def test_existing_table(api, ns):
     api.table(ns, "t")
     files = api.store.list()
     api.create(ns, "t").fails(409, "AlreadyExistsException", f"Table already exists: {ns}.t")
-    api.create(ns, "t", struct(field(1, "bad", "number"))).fails(400, None)
+    api.create(ns, "t", struct(field(1, "bad", "number"))).fails(409, "AlreadyExistsException")
     assert api.store.list() == files
 
 
