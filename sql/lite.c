@@ -280,12 +280,11 @@ static void keep_row(struct arena *a, sqlite3_stmt *st, struct rows *out, size_t
 }
 
 /* A commit that failed in the file system may be on the disk all the same. */
-static void note_failure(struct lite *l, const struct request *r, const struct err *err)
+static void note_failure(struct lite *l, const struct request *r, int code)
 {
-    if (err->kind == ERR_UNAVAILABLE && r->stmt == STMT_COMMIT)
-        l->db.state = DB_LOST;
-    else if (err->kind == ERR_UNAVAILABLE && r->stmt != STMT_BEGIN)
-        l->db.state = DB_SPENT;
+    if (kind_of(code) != ERR_UNAVAILABLE || r->stmt == STMT_BEGIN)
+        return;
+    l->db.state = r->stmt == STMT_COMMIT && (code & 0xff) == SQLITE_IOERR ? DB_LOST : DB_SPENT;
 }
 
 static bool lite_exec(
@@ -304,7 +303,7 @@ static bool lite_exec(
             keep_row(a, st, out, &room);
         if (rc != SQLITE_DONE) {
             ok = fail(l, stmt_info[r->stmt].name, err);
-            note_failure(l, r, err);
+            note_failure(l, r, sqlite3_extended_errcode(l->file));
         }
     }
     sqlite3_reset(st);

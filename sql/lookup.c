@@ -34,7 +34,7 @@ bool sql_lookup_open(struct sql *s, struct sql_lookup **out, struct err *err)
 
     l->s = s;
     l->a = arena_new();
-    TRY(s->driver->connect(&s->conf, DB_READ, &l->db, err));
+    TRY(sql__connect(s, DB_READ, &l->db, err));
     if (s->driver->prepare)
         TRY(s->driver->prepare(l->db, STMT_LOOKUP, clock_mono_us() + SQL_READ_US, err));
     *out = TAKE(l);
@@ -47,7 +47,7 @@ void sql_lookup_close(struct sql_lookup **lp)
 
     if (!l)
         return;
-    l->s->driver->disconnect(&l->db);
+    sql__disconnect(l->s, &l->db);
     arena_free(&l->a);
     xfree(l);
     *lp = NULL;

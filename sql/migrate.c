@@ -81,7 +81,8 @@ static bool migrate_once(struct sql *s, struct err *err)
     struct db *db;
     int64_t have;
 
-    TRY(sql__take(s, DB_WRITE, &db, err));
+    if (!sql__take(s, DB_WRITE, &db, err))
+        return err_as(err, ERR_UNAVAILABLE);
     bool ok = version_of(db, &have, err) && refuse_newer(have, err);
     if (ok && have < newest()) {
         ok = run(db, STMT_BEGIN, NULL, &rows, err) && bring_up(db, err);
@@ -113,7 +114,8 @@ bool sql_schema_version(struct sql *s, int64_t *have, int64_t *want, struct err 
     assert(lane_may_block());
     struct db *db;
 
-    TRY(sql__take(s, DB_READ, &db, err));
+    if (!sql__take(s, DB_READ, &db, err))
+        return err_as(err, ERR_UNAVAILABLE);
     bool ok = version_of(db, have, err);
 
     sql__give(s, &db);

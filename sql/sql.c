@@ -159,22 +159,28 @@ static void forget(struct sql *s, struct pool *p)
     pthread_mutex_unlock(&s->mutex);
 }
 
-static bool open_one(
-    struct sql *s, struct pool *p, enum db_role role, struct db **out, struct err *err)
+bool sql__connect(struct sql *s, enum db_role role, struct db **out, struct err *err)
 {
     bool again;
 
-    if (!s->driver->connect(&s->conf, role, out, err)) {
-        forget(s, p);
-        return false;
-    }
+    TRY(s->driver->connect(&s->conf, role, out, err));
     pthread_mutex_lock(&s->mutex);
-    again = p->lost_n > 0;
-    p->lost_n -= again;
+    again = s->lost_n > 0;
+    s->lost_n -= again;
     pthread_mutex_unlock(&s->mutex);
     if (again)
         metric_add(METRIC_sql_reconnects_total, 1);
     return true;
+}
+
+void sql__disconnect(struct sql *s, struct db **db)
+{
+    if (*db && (*db)->state != DB_GOOD) {
+        pthread_mutex_lock(&s->mutex);
+        s->lost_n++;
+        pthread_mutex_unlock(&s->mutex);
+    }
+    s->driver->disconnect(db);
 }
 
 bool sql__take(struct sql *s, enum db_role role, struct db **out, struct err *err)
@@ -191,10 +197,14 @@ bool sql__take(struct sql *s, enum db_role role, struct db **out, struct err *er
         pthread_mutex_unlock(&s->mutex);
         metric_observe(METRIC_sql_wait_seconds, clock_mono_us() - since);
         if (!ours)
-            return err_set(err, ERR_UNAVAILABLE,
+            return err_set(err, ERR_BUSY,
                 "No database connection was free for 2 seconds; all %u are in use", p->max);
-        if (!db)
-            return open_one(s, p, role, out, err);
+        if (!db) {
+            if (sql__connect(s, role, out, err))
+                return true;
+            forget(s, p);
+            return false;
+        }
         if (s->driver->alive(db)) {
             *out = db;
             return true;
@@ -219,14 +229,14 @@ void sql__give(struct sql *s, struct db **dbp)
         p->idle[p->idle_n++] = db;
         db = NULL;
     } else {
-        p->lost_n += p->idle_n + 1;
+        s->lost_n += p->idle_n;
         close_idle(s, p);
     }
     pthread_cond_signal(&s->freed);
     pthread_mutex_unlock(&s->mutex);
     if (!db)
         return;
-    s->driver->disconnect(&db);
+    sql__disconnect(s, &db);
     forget(s, p);
 }
 
@@ -262,8 +272,12 @@ bool sql__once(struct arena *a, struct sql *s, enum db_role role, const struct r
         bool ok = sql__take(s, role, &db, err) && sql__exec(a, db, r, out, err);
 
         sql__give(s, &db);
-        if (ok || (err->kind != ERR_UNAVAILABLE && err->kind != ERR_DB_RETRY))
-            return ok;
+        if (ok)
+            return true;
+        if (err->kind == ERR_BUSY)
+            return err_as(err, ERR_UNAVAILABLE);
+        if (err->kind != ERR_UNAVAILABLE && err->kind != ERR_DB_RETRY)
+            return false;
         if (!sql__pause(&pace))
             return err_as(err, ERR_UNAVAILABLE);
         err_clear(err);

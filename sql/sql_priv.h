@@ -11,7 +11,6 @@
 struct pool {
     struct db **idle;
     unsigned idle_n, open_n, max;
-    unsigned lost_n; /* closed because they broke: the next one opened is a reconnect */
 };
 
 struct sql {
@@ -20,9 +19,10 @@ struct sql {
     void *home;
     struct arena *arena;
     struct str name;
-    pthread_mutex_t mutex; /* guards the pools */
+    pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t freed;
     struct pool pools[DB_ROLES];
+    unsigned lost_n; /* closed because they broke: the next ones opened are reconnects */
 };
 
 /* --- time and patience --- */
@@ -44,7 +44,11 @@ bool sql__pause(struct pace *p);
 
 /* --- connections --- */
 
-/* A connection for this thread alone. Waits up to two seconds for a free one. ERR_UNAVAILABLE. */
+/* A connection outside the pool; the metric of reconnects knows of it. ERR_UNAVAILABLE. */
+MUST bool sql__connect(struct sql *s, enum db_role role, struct db **out, struct err *err);
+void sql__disconnect(struct sql *s, struct db **db);
+/* A connection for this thread alone. ERR_UNAVAILABLE; ERR_BUSY when none was free for two seconds
+ * (not for callers of sql: they hear ERR_UNAVAILABLE, but waiting once more would not help). */
 MUST bool sql__take(struct sql *s, enum db_role role, struct db **out, struct err *err);
 /* Back into the pool, or closed when it broke. */
 void sql__give(struct sql *s, struct db **db);

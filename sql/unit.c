@@ -157,6 +157,8 @@ static bool give_up(const struct unit *u, struct err *err)
         err_wrap(err, "A change was sent to the database and its answer was lost");
         return err_as(err, ERR_OUTCOME_UNKNOWN);
     }
+    if (err->kind == ERR_BUSY)
+        return err_as(err, ERR_UNAVAILABLE);
     if (err->kind == ERR_DB_RETRY || err->kind == ERR_DB_UNIQUE || err->kind == ERR_DB_REFERENCE) {
         err_wrap(err, "Other changes to the same rows got in the way every time");
         return err_as(err, ERR_UNAVAILABLE);
@@ -177,7 +179,7 @@ bool sql__unit(struct unit *u, unit_fn fn, void *work, struct err *err)
         int64_t away = now + SQL_AWAY_US;
         pace.until_us = u->unclear || u->deadline_us < away ? u->deadline_us : away;
         if (!u->unclear && !may_go_again(err->kind))
-            return false;
+            return give_up(u, err);
         if (!sql__pause(&pace))
             return give_up(u, err);
         err_clear(err);

@@ -11,6 +11,7 @@ enum proxy_trick {
 };
 
 struct proxy;
+/* One for each process. */
 struct proxy *proxy_new(void);
 void proxy_free(struct proxy **p);
 /* The folder of its socket, as "host" in an address. */

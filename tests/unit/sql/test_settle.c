@@ -378,7 +378,7 @@ static void *kill_sessions(void *arg)
         st->killed += (int)pg_count(&st->sc->f,
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
             "application_name = 'firn'");
-        usleep(3000);
+        usleep(25000);
     }
     return NULL;
 }
@@ -457,6 +457,46 @@ START_TEST(test_read__a_connection_that_broke_while_idle_is_no_error)
 }
 END_TEST
 
+static void *ping_stalled(void *arg)
+{
+    struct sql *s = arg;
+    struct err err = {0};
+
+    return sql_ping(s, &err) ? NULL : s;
+}
+
+START_TEST(test_pool__who_finds_no_free_connection_waits_two_seconds)
+{
+    struct scene sc;
+    pthread_t t;
+    void *failed;
+
+    start(&sc);
+    struct sql *whole = sc.f.s;
+    char database[512];
+    snprintf(
+        database, sizeof(database), "postgresql://firn@/postgres?host=%s", proxy_dir(sc.proxy));
+    struct sql_conf conf = {.database = database, .prepared = true, .pool = 1};
+    ck_ok(&sc.f, sql_open(&conf, &sc.f.s, &sc.f.err));
+    proxy_arm(sc.proxy, PROXY_STALL, "ping", 1, NULL, NULL);
+    pthread_create(&t, NULL, ping_stalled, sc.f.s);
+    while (proxy_hits(sc.proxy) == 0)
+        usleep(1000);
+    int64_t since = clock_mono_us();
+    ck_assert(!sql_ping(sc.f.s, &sc.f.err));
+    int64_t took = clock_mono_us() - since;
+    ck_assert_int_eq(sc.f.err.kind, ERR_UNAVAILABLE);
+    ck_assert(took > 1900000 && took < 4000000);
+    pg_count(&sc.f, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
+                    "application_name = 'firn'");
+    pthread_join(t, &failed);
+    ck_assert(!failed);
+    sql_close(&sc.f.s);
+    sc.f.s = whole;
+    end(&sc);
+}
+END_TEST
+
 #ifdef FIRN_FAULTS
 START_TEST(test_settle_fault__reply_lost_by_fault_point)
 {
@@ -501,6 +541,7 @@ static void add(TCase *tc)
     tcase_add_test(tc, test_settle_unit__deadline_passed_is_unknown);
     tcase_add_test(tc, test_settle_storm__sessions_are_killed_all_the_time);
     tcase_add_test(tc, test_settle_storm__the_server_restarts_twice);
+    tcase_add_test(tc, test_pool__who_finds_no_free_connection_waits_two_seconds);
     tcase_add_test(tc, test_read__a_connection_that_broke_while_idle_is_no_error);
 }
 
