@@ -252,8 +252,8 @@ class Judge:
             self.comes_up()
             self.run.result.add(passed=1)
             self.pyiceberg_story()
-            self.check("both replicas", self.both_took_part)
             self.check("replacement", self.ends_in_turn)
+            self.check("both replicas", self.both_took_part)
             self.check("no server", self.nobody_left)
         finally:
             self.run.command(["docker-compose", "-p", self.project, "--project-directory", ROOT / "docker",
