@@ -135,6 +135,7 @@ static size_t on_write(char *p, size_t size, size_t count, void *ctx)
     return 0;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is curl's */
 static size_t on_header(char *p, size_t size, size_t count, void *ctx)
 {
     struct exchange *x = ctx;
@@ -155,10 +156,10 @@ static size_t on_header(char *p, size_t size, size_t count, void *ctx)
 }
 
 /* The list lives in the arena; handle_give forgets it before the arena goes. */
-static struct curl_slist *list_add(struct arena *a, struct curl_slist *next, char *line)
+static struct curl_slist *list_add(struct arena *a, struct curl_slist *next, struct str line)
 {
     struct curl_slist *one = ARENA_NEW(a, struct curl_slist);
-    *one = (struct curl_slist){line, next};
+    *one = (struct curl_slist){arena_cstr(a, line), next};
     return one;
 }
 
@@ -174,9 +175,9 @@ static bool make_headers(
     struct arena *a, const struct fetch_request *rq, struct curl_slist **out, struct err *err)
 {
     /* No waiting for 100 Continue, and no content type that nobody signed. */
-    struct curl_slist *list = list_add(a, NULL, arena_cstr(a, STR("Expect:")));
-    list = list_add(a, list, arena_cstr(a, STR("Content-Type:")));
-    list = list_add(a, list, arena_cstr(a, STR("Accept:")));
+    struct curl_slist *list = list_add(a, NULL, STR("Expect:"));
+    list = list_add(a, list, STR("Content-Type:"));
+    list = list_add(a, list, STR("Accept:"));
     for (size_t i = 0; i < rq->n_headers; i++) {
         struct fetch_header h = rq->headers[i];
         if (!is_line(h.name) || !is_line(h.value))
@@ -185,7 +186,7 @@ static bool make_headers(
         struct str line = h.value.n > 0
                               ? arena_printf(a, "%.*s: %.*s", STR_ARG(h.name), STR_ARG(h.value))
                               : arena_printf(a, "%.*s;", STR_ARG(h.name));
-        list = list_add(a, list, arena_cstr(a, line));
+        list = list_add(a, list, line);
     }
     *out = list;
     return true;

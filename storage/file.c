@@ -337,8 +337,10 @@ static int write_pieces(int fd, const struct str *pieces, size_t n)
     while (n > 0) {
         struct iovec v[PIECES_AT_ONCE];
         size_t now = n < PIECES_AT_ONCE ? n : PIECES_AT_ONCE;
-        for (size_t i = 0; i < now; i++)
-            v[i] = (struct iovec){(void *)(uintptr_t)pieces[i].p, pieces[i].n};
+        for (size_t i = 0; i < now; i++) {
+            void *p = (void *)(uintptr_t)pieces[i].p; /* NOLINT(performance-no-int-to-ptr): const */
+            v[i] = (struct iovec){p, pieces[i].n};
+        }
         if (write_vector(fd, v, (int)now) < 0)
             return -1;
         pieces += now;

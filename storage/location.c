@@ -177,7 +177,7 @@ bool location__split(
             "Invalid location: %.*s: expected s3://<bucket>/<path> or file:///<path>",
             STR_ARG(uri));
     struct str rest = str_sub(uri, colon + 1, uri.n - colon - 1);
-    struct str host;
+    struct str host = STR("");
     TRY(check_authority(s, uri, &rest, &host, err));
     if (memmem(rest.p, rest.n, "://", 3))
         return err_set(
@@ -196,7 +196,7 @@ bool location__split(
 bool location_parse(struct arena *a, struct str uri, struct location *out, struct err *err)
 {
     char text[URI_TEXT];
-    struct location at;
+    struct location at = {0};
     TRY(location__split(uri, text, &at, err));
     *out = (struct location){arena_dup(a, at.authority), arena_dup(a, at.path)};
     return true;

@@ -2,9 +2,11 @@
 
 #include "arena.h"
 #include "base.h"
+#include "clock.h"
 #include "digest.h"
 #include "xml.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -137,6 +139,7 @@ static bool s3_open(struct store *s, const struct store_conf *conf, struct root 
 {
     if (!s->s3)
         TRY(s3_new(conf, &s->s3, err));
+    assert(s->s3);
     size_t skip = STR("s3://").n;
     return bucket_open(
         s->s3, conf, str_sub(r->at.authority, skip, r->at.authority.n), &r->bucket, err);
@@ -154,9 +157,10 @@ static bool need_key(const struct place *p, struct err *err)
                "Invalid location: %.*s: a bucket, expected an object in it", STR_ARG(p->uri));
 }
 
-static struct s3_call call_for(const struct place *p, const char *method)
+static struct s3_call call_for(struct s3 *s3, const struct place *p, const char *method)
 {
     return (struct s3_call){
+        .deadline_us = clock_mono_us() + s3->deadline_us,
         .method = method,
         .bucket = p->root->bucket,
         .key = str_from(p->rel),
@@ -201,16 +205,18 @@ static bool s3_get(
     struct store *s, const struct place *p, size_t max, struct buf *out, struct err *err)
 {
     TRY(need_key(p, err));
-    struct s3_call call = call_for(p, "GET");
+    struct s3_call call = call_for(s->s3, p, "GET");
     call.max_body = max;
     return get(s->s3, &call, out, err);
 }
 
-static bool head(struct s3 *s3, const struct place *p, bool *out, struct err *err)
+static bool head(
+    struct s3 *s3, const struct place *p, int64_t deadline_us, bool *out, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new();
     AUTO(response_fini) struct fetch_response rs = {0};
-    struct s3_call call = call_for(p, "HEAD");
+    struct s3_call call = call_for(s3, p, "HEAD");
+    call.deadline_us = deadline_us;
     TRY(s3__send(s3, a, &call, &rs, err));
     if (rs.status != 200 && rs.status != 404)
         return s3__fail(&call, &rs, err);
@@ -221,7 +227,7 @@ static bool head(struct s3 *s3, const struct place *p, bool *out, struct err *er
 static bool s3_exists(struct store *s, const struct place *p, bool *out, struct err *err)
 {
     TRY(need_key(p, err));
-    return head(s->s3, p, out, err);
+    return head(s->s3, p, clock_mono_us() + s->s3->deadline_us, out, err);
 }
 
 static bool s3_remove(struct store *s, const struct place *p, struct err *err)
@@ -229,7 +235,7 @@ static bool s3_remove(struct store *s, const struct place *p, struct err *err)
     TRY(need_key(p, err));
     AUTO(arena_free) struct arena *a = arena_new();
     AUTO(response_fini) struct fetch_response rs = {0};
-    struct s3_call call = call_for(p, "DELETE");
+    struct s3_call call = call_for(s->s3, p, "DELETE");
     TRY(s3__send(s->s3, a, &call, &rs, err));
     if (rs.status == 200 || rs.status == 204)
         return true;
@@ -243,7 +249,8 @@ struct upload {
     struct str body;
     char *joined; /* owned; NULL when there was one piece */
     const char *content_type;
-    bool uncertain; /* a copy of ours may be there already */
+    int64_t deadline_us; /* of all requests together */
+    bool uncertain;      /* a copy of ours may be there already */
 };
 
 static void upload_fini(struct upload *u)
@@ -274,8 +281,9 @@ static bool check_taken(struct s3 *s3, const struct upload *u, struct err *err)
     struct err why = {0};
     AUTO(buf_fini) struct buf there = {0};
     if (u->uncertain) {
-        struct s3_call call = call_for(p, "GET");
+        struct s3_call call = call_for(s3, p, "GET");
         call.max_body = u->body.n + 1;
+        call.deadline_us = u->deadline_us;
         if (get(s3, &call, &there, &why)) {
             if (str_eq(buf_view(&there), u->body))
                 return true;
@@ -297,7 +305,8 @@ static bool put(struct s3 *s3, struct upload *u, enum put_mode mode, int *status
     AUTO(response_fini) struct fetch_response rs = {0};
     uint8_t md5[DIGEST_MD5];
     digest_md5(u->body, md5);
-    struct s3_call call = call_for(u->p, "PUT");
+    struct s3_call call = call_for(s3, u->p, "PUT");
+    call.deadline_us = u->deadline_us;
     call.pieces = &u->body;
     call.n_pieces = 1;
     call.uncertain = u->uncertain;
@@ -321,7 +330,7 @@ static bool put_unconditionally(struct s3 *s3, struct upload *u, struct err *err
 {
     bool taken = false;
     int status = 0;
-    TRY(head(s3, u->p, &taken, err));
+    TRY(head(s3, u->p, u->deadline_us, &taken, err));
     if (taken)
         return check_taken(s3, u, err);
     return put(s3, u, PUT_PLAIN, &status, err);
@@ -332,7 +341,9 @@ static bool s3_put_new(struct store *s, const struct place *p, const struct str 
 {
     struct s3 *s3 = s->s3;
     TRY(need_key(p, err));
-    AUTO(upload_fini) struct upload u = {.p = p, .content_type = content_type};
+    AUTO(upload_fini)
+    struct upload u = {
+        .p = p, .content_type = content_type, .deadline_us = clock_mono_us() + s3->deadline_us};
     upload_init(&u, pieces, n);
     if (!atomic_load(&s3->no_condition)) {
         int status = 0;
@@ -428,7 +439,7 @@ static bool fetch_page(struct s3 *s3, struct arena *a, const struct place *p, st
     struct str token, struct page *page, struct err *err)
 {
     AUTO(response_fini) struct fetch_response rs = {0};
-    struct s3_call call = call_for(p, "GET");
+    struct s3_call call = call_for(s3, p, "GET");
     call.key = (struct str){NULL, 0};
     call.max_body = PAGE_BODY_MAX;
     call.query = arena_printf(a, "%s%.*s%sencoding-type=url&list-type=2&max-keys=%d&prefix=%.*s",
@@ -451,7 +462,7 @@ static bool s3_list(struct store *s, const struct place *p, struct entries *out,
         folder.n--;
     for (;;) {
         AUTO(arena_free) struct arena *one = arena_new();
-        struct page page;
+        struct page page = {0};
         TRY(fetch_page(s->s3, one, p, prefix, token, &page, err));
         keep_objects(one, &page, folder, prefix, out);
         if (!page.truncated || out->n >= out->limit)

@@ -45,6 +45,8 @@ struct s3_call {
     const struct str *pieces;
     size_t n_pieces;
     size_t max_body;
+    int64_t deadline_us;      /* on clock_mono_us(), all tries together */
+    struct str hash;          /* of the pieces; set by s3__send */
     bool uncertain;           /* out: an earlier attempt may have been carried out */
     struct str code, message; /* out: what the store's error says; absent without one */
 };

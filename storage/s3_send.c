@@ -88,8 +88,8 @@ static struct str payload_hash(struct arena *a, const struct s3_call *call)
     return arena_dup(a, str_from(text));
 }
 
-static bool attempt(struct s3 *s3, struct arena *a, const struct s3_call *call, struct str hash,
-    int64_t deadline_us, struct fetch_response *rs, struct err *err)
+static bool attempt(struct s3 *s3, struct arena *a, const struct s3_call *call,
+    struct fetch_response *rs, struct err *err)
 {
     AUTO(credentials_unref) struct credentials *keys = keys_now(s3);
     char region[REGION_MAX + 1];
@@ -103,7 +103,7 @@ static bool attempt(struct s3 *s3, struct arena *a, const struct s3_call *call, 
         .query = call->query,
         .headers = call->headers,
         .n_headers = call->n_headers,
-        .payload_hash = hash,
+        .payload_hash = call->hash,
         .now_ms = clock_ms() + atomic_load(&s3->clock_offset_ms),
     };
     struct fetch_header headers[S3_CALL_HEADERS + 4];
@@ -120,7 +120,7 @@ static bool attempt(struct s3 *s3, struct arena *a, const struct s3_call *call, 
         .pieces = call->pieces,
         .n_pieces = call->n_pieces,
         .max_body = call->max_body,
-        .deadline_us = deadline_us,
+        .deadline_us = call->deadline_us,
     };
     return fetch_do(a, &rq, rs, err);
 }
@@ -157,7 +157,7 @@ static void read_error(struct arena *a, struct s3_call *call, const struct fetch
 
 static bool is_region(struct str s)
 {
-    if (s.n == 0 || s.n > REGION_MAX)
+    if (!s.p || s.n == 0 || s.n > REGION_MAX)
         return false;
     for (size_t i = 0; i < s.n; i++)
         if (!((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9') ||
@@ -191,8 +191,7 @@ static bool learn_region(struct s3 *s3, struct s3_bucket *b, struct str region)
         return false;
     pthread_mutex_lock(&s3->lock);
     bool news = !str_eq(str_from(b->region), region);
-    memcpy(b->region, region.p, region.n);
-    b->region[region.n] = '\0';
+    (void)snprintf(b->region, sizeof(b->region), "%.*s", STR_ARG(region));
     b->state = REGION_KNOWN;
     pthread_mutex_unlock(&s3->lock);
     return news;
@@ -371,10 +370,11 @@ static void ask_region(struct s3 *s3, struct arena *a, struct s3_bucket *b, int6
     pthread_mutex_unlock(&s3->lock);
     if (!ask)
         return;
-    struct s3_call call = {.method = "HEAD", .bucket = b};
+    struct s3_call call = {.method = "HEAD", .bucket = b, .deadline_us = deadline_us};
+    call.hash = payload_hash(a, &call);
     struct fetch_response rs = {0};
     struct err ignored;
-    if (attempt(s3, a, &call, payload_hash(a, &call), deadline_us, &rs, &ignored))
+    if (attempt(s3, a, &call, &rs, &ignored))
         (void)learn_region(s3, b, fetch_header(&rs, "x-amz-bucket-region"));
     buf_fini(&rs.body);
 }
@@ -389,14 +389,14 @@ static bool give_up(const struct s3_call *call, int tries, int64_t start_us, str
 bool s3__send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch_response *rs,
     struct err *err)
 {
-    int64_t start = clock_mono_us(), deadline = start + s3->deadline_us;
+    int64_t start = clock_mono_us();
     unsigned corrected = 0;
-    struct str hash = payload_hash(a, call);
-    ask_region(s3, a, call->bucket, deadline);
+    call->hash = payload_hash(a, call);
+    ask_region(s3, a, call->bucket, call->deadline_us);
     for (int tries = 1;; tries++) {
         enum verdict verdict = AGAIN_LATER;
         *rs = (struct fetch_response){0};
-        if (attempt(s3, a, call, hash, deadline, rs, err)) {
+        if (attempt(s3, a, call, rs, err)) {
             verdict = judge(s3, a, call, rs, &corrected);
         } else {
             call->uncertain = call->uncertain || rs->may_have_arrived;
@@ -409,7 +409,7 @@ bool s3__send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch
         if (rs->status != 0)
             (void)s3__fail(call, rs, err);
         int64_t wait = verdict == AGAIN_LATER ? wait_us(rs, tries) : 0;
-        if (tries == TRIES || clock_mono_us() + wait >= deadline)
+        if (tries == TRIES || clock_mono_us() + wait >= call->deadline_us)
             return give_up(call, tries, start, err);
         buf_fini(&rs->body);
         sleep_us(wait);

@@ -210,8 +210,7 @@ static void derive(struct arena *a, const struct signing *s, uint8_t out[static 
 {
     size_t n = s->key->secret.n + 4;
     char *first = arena_alloc(a, n);
-    memcpy(first, "AWS4", 4);
-    memcpy(first + 4, s->key->secret.p, s->key->secret.n);
+    (void)mempcpy(mempcpy(first, "AWS4", 4), s->key->secret.p, s->key->secret.n);
     digest_hmac((struct str){first, n}, str_sub(s->time, 0, 8), out);
     explicit_bzero(first, n);
     struct str steps[] = {s->key->region, s->key->service, STR("aws4_request")};

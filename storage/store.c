@@ -98,6 +98,7 @@ struct str store_warning(const struct store *s)
 /* The innermost root that holds the location: it was opened through the links on its own way. */
 static const struct root *root_of(const struct store *s, const struct location *at)
 {
+    assert(s->roots);
     const struct root *best = NULL;
     for (size_t i = 0; i < s->n_roots; i++) {
         const struct root *r = &s->roots[i];

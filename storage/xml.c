@@ -173,7 +173,7 @@ static bool close_element(struct xml *x, struct str name, struct err *err)
 /* Comments, the prolog and CDATA; anything else behind "<!" (DOCTYPE) is refused. */
 static bool skip_markup(struct xml *x, struct err *err)
 {
-    struct str s;
+    struct str s = STR("");
     if (str_starts(x->rest, STR("<?")))
         return cut_before(x, STR("?>"), &s) || bad(err, "cut short");
     if (str_starts(x->rest, STR("<!--")))
@@ -191,7 +191,7 @@ static bool read_text(struct xml *x, struct err *err)
     size_t n = str_find(x->rest, '<');
     if (n == 0)
         return true;
-    struct str s;
+    struct str s = STR("");
     TRY(decode(x, str_sub(x->rest, 0, n), &s, err));
     x->rest = str_sub(x->rest, n, x->rest.n);
     return add_text(x, s, err);
@@ -212,7 +212,7 @@ bool xml_next(struct xml *x, enum xml_event *out, struct err *err)
             TRY(skip_markup(x, err));
             continue;
         }
-        struct str tag;
+        struct str tag = STR("");
         x->rest = str_sub(x->rest, 1, x->rest.n);
         if (!cut_before(x, STR(">"), &tag))
             return bad(err, "cut short");
