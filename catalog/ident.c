@@ -4,12 +4,13 @@
 
 enum { LEVEL_MAX = 255, PATH_MAX_BYTES = 2048 };
 
-/* The separator is checked by the caller that knows whether it may occur. */
+/* U+0000 to 1F, 7F, and 80 to 9F, which terminals obey as well. */
 static bool name_has_control(struct str s)
 {
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.p[i];
-        if (c < 0x20 || c == 0x7f)
+        unsigned char next = i + 1 < s.n ? (unsigned char)s.p[i + 1] : 0;
+        if (c < 0x20 || c == 0x7f || (c == 0xc2 && next >= 0x80 && next <= 0x9f))
             return true;
     }
     return false;
@@ -54,6 +55,8 @@ bool ident_ns_from_json(struct arena *a, const json_t *levels, struct str *out, 
     size_t bytes = n ? n - 1 : 0;
     size_t i;
     json_t *level;
+    if (!json_is_array(levels))
+        return err_set(err, ERR_BAD_REQUEST, "Invalid namespace: it must be a list of levels");
     json_array_foreach(levels, i, level)
     {
         if (!json_is_string(level))
@@ -83,6 +86,8 @@ bool ident_from_json(struct arena *a, const json_t *id, struct ident *out, struc
     struct ident found;
     TRY(ident_ns_from_json(a, json_object_get(id, "namespace"), &found.ns, err));
     const json_t *name = json_object_get(id, "name");
+    if (!json_is_string(name))
+        return err_set(err, ERR_BAD_REQUEST, "Invalid table name: it must be a string");
     found.name = arena_dup(a, (struct str){json_string_value(name), json_string_length(name)});
     TRY(ident_name_check(found.name, "table name", err));
     *out = found;

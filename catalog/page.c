@@ -32,18 +32,21 @@ bool page__after(struct arena *a, const struct catalog *c, struct str parent, co
     *limit = SIZE_MAX;
     if (!page->token.p) /* never page unasked: some clients read the first page only */
         return true;
-    *limit = page->size ? (size_t)page->size : PAGE_DEFAULT;
-    if (*limit > PAGE_MAX)
-        *limit = PAGE_MAX;
+    int64_t size = page->size > 0 ? page->size : PAGE_DEFAULT;
+    *limit = size < PAGE_MAX ? (size_t)size : PAGE_MAX;
     if (page->token.n == 0)
         return true;
     struct str raw;
+    struct err ignored;
     uint64_t hash = list_hash(a, c, parent, kind);
-    if (!b64url_decode(a, page->token, &raw) || raw.n <= TOKEN_HEAD || raw.p[0] != TOKEN_VERSION ||
-        memcmp(raw.p + 1, &hash, sizeof hash) != 0)
+    bool ours = b64url_decode(a, page->token, &raw) && raw.n > TOKEN_HEAD &&
+                raw.p[0] == TOKEN_VERSION && memcmp(raw.p + 1, &hash, sizeof hash) == 0;
+    struct str last = ours ? str_sub(raw, TOKEN_HEAD, raw.n - TOKEN_HEAD) : (struct str){0};
+    /* Bytes that are no name would only be found out by the database. */
+    if (!ours || !ident_name_check(last, "pageToken", &ignored))
         return err_set(
             err, ERR_BAD_REQUEST, "Invalid pageToken: it is not one that this list has handed out");
-    *after = str_sub(raw, TOKEN_HEAD, raw.n - TOKEN_HEAD);
+    *after = last;
     return true;
 }
 

@@ -1,7 +1,8 @@
 /* Where tables lie: default locations, and what a client may ask for. */
+#include <jansson.h>
+
 #include "arena.h"
 #include "catalog_priv.h"
-#include "jansson.h"
 
 enum { PIECE_MAX = 40, DEFAULT_MAX = 200 };
 
@@ -13,6 +14,14 @@ static struct str without_slashes(struct str s)
     return s;
 }
 
+static const struct location *root_of(const struct catalog *c, const struct location *at)
+{
+    for (size_t i = 0; i < c->n_roots; i++)
+        if (location_within(at, &c->roots[i]))
+            return &c->roots[i];
+    return NULL;
+}
+
 bool place__check(struct arena *a, const struct catalog *c, struct str asked, struct str *location,
     struct sql_place *place, struct err *err)
 {
@@ -20,14 +29,14 @@ bool place__check(struct arena *a, const struct catalog *c, struct str asked, st
     struct location loc;
     if (!store_check(a, c->store, clean, err) || !location_parse(a, clean, &loc, err))
         return err_as(err, ERR_INVALID_ARGUMENT);
-    for (size_t i = 0; i < c->n_roots; i++) {
-        const struct location *root = &c->roots[i];
-        if (!location_within(&loc, root))
-            continue;
-        if (str_eq(loc.path, root->path))
+    for (size_t i = 0; i < c->n_roots; i++)
+        if (location_within(&c->roots[i], &loc))
             return err_set(err, ERR_INVALID_ARGUMENT,
-                "Invalid location: %.*s is the base of a warehouse, a table must lie beneath it",
+                "Invalid location: %.*s is or contains the base of a warehouse, a table must lie "
+                "beneath it",
                 STR_ARG(clean));
+    const struct location *root = root_of(c, &loc);
+    if (root) {
         *location = arena_dup(a, clean);
         *place = (struct sql_place){loc.authority, loc.path, root->path};
         return true;
@@ -72,10 +81,10 @@ static struct str ns_location(struct arena *a, const struct catalog *c, const st
 struct str place__default(struct arena *a, const struct catalog *c, const struct sql_ns *ns,
     struct str name, struct str uuid)
 {
-    struct str base = store_base(c->store);
-    struct str folder = ns_location(a, c, ns);
-    if (!folder.p) {
-        folder = base;
+    struct str base = ns_location(a, c, ns);
+    struct str folder = base;
+    if (!base.p) {
+        folder = base = store_base(c->store);
         struct str rest = ns->path;
         while (rest.p) {
             struct str level = piece(a, str_cut(&rest, IDENT_SEPARATOR));

@@ -1,13 +1,23 @@
-/* Schemas: reading, validation, equality, fresh field ids. Partition specs and orders are in
- * spec.c. */
-#include "schema.h"
+/* Schemas: reading and validation. What is done with them is in schema_form.c, partition specs and
+ * sort orders are in spec.c. */
+#include "schema_priv.h"
 
 #include <stdlib.h>
 
 #include "arena.h"
+#include "base.h"
+#include "buf.h"
 #include "type.h"
 
-enum { FIELDS_MAX = 100000, NESTING_MAX = 60 };
+enum {
+    FIELDS_MAX = 100000,
+    ID_MAX = INT32_MAX - 200, /* FORMAT keeps the highest ids for columns of its own */
+    DEPTH_MAX = 62,           /* two levels more in a metadata file: its object, its list */
+    NAMES_MAX = 64 << 20,     /* a long name above many fields is written for each of them */
+    MESSAGE_MAX = 1000,
+    PIECE_MAX = 200, /* of one thing in a list of problems */
+    DEFAULTS_SINCE = 3
+};
 
 struct entry {
     struct schema_field field;
@@ -15,29 +25,44 @@ struct entry {
     bool parents_required; /* every ancestor is a required struct field */
 };
 
-struct schema {
-    const json_t *tree;
-    struct arena *arena;
-    struct entry *entries; /* in the order of a walk: parents before children */
-    size_t n, cap;
-    struct entry **by_id, **by_name; /* sorted */
-};
-
 /* What a walk knows about the way down to a type. */
 struct above {
-    struct str prefix; /* "a.b." */
+    struct str name;   /* of the field whose type it is; absent at the top */
+    struct str prefix; /* the name and a dot, or empty */
     bool structs_only, required;
     struct str parent_type;
-    unsigned depth;
 };
 
-static struct str text_of(const json_t *v)
+/* How messages call the struct that a walk is in. */
+static struct str place(const struct above *above)
 {
-    return (struct str){json_string_value(v), json_string_length(v)};
+    return above->name.p ? above->name : STR("schema");
 }
 
-static bool walk_type(struct schema *s, const json_t *type, const struct above *above,
-    struct str where, struct err *err);
+static bool too_deep(const json_t *v, unsigned left)
+{
+    size_t i;
+    const char *key;
+    json_t *part;
+    if (!json_is_object(v) && !json_is_array(v))
+        return false;
+    if (left == 0)
+        return true;
+    json_array_foreach(v, i, part)
+    {
+        if (too_deep(part, left - 1))
+            return true;
+    }
+    json_object_foreach((json_t *)(uintptr_t)v, key, part)
+    {
+        if (too_deep(part, left - 1))
+            return true;
+    }
+    return false;
+}
+
+static bool walk_type(
+    struct schema *s, const json_t *type, const struct above *above, struct err *err);
 
 static struct entry *entry_add(struct schema *s)
 {
@@ -52,105 +77,141 @@ static struct entry *entry_add(struct schema *s)
     return &s->entries[s->n++];
 }
 
-/* One field, element, key or value: its id, name and type, then what lies below it. */
-static bool walk_part(struct schema *s, const json_t *tree, const json_t *id, struct str name,
-    bool required, const json_t *type, const struct above *above, struct err *err)
+/* "a.b." for what lies below; without the dot at the end it is the name itself. */
+static struct str full_name(struct schema *s, struct str prefix, struct str name)
 {
-    struct str full = arena_printf(s->arena, "%.*s%.*s", STR_ARG(above->prefix), STR_ARG(name));
-    if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > INT32_MAX)
+    size_t n = prefix.n + name.n;
+    char *p = arena_alloc(s->arena, n + 2);
+    memcpy(mempcpy(p, prefix.p, prefix.n), name.p, name.n);
+    memcpy(p + n, ".", 2);
+    s->name_bytes += n;
+    return (struct str){p, n + 1};
+}
+
+static bool check_id(const json_t *id, struct str name, struct err *err)
+{
+    if (!json_is_integer(id) || json_integer_value(id) < 0)
         return err_set(err, ERR_BAD_REQUEST,
-            "Invalid schema: field %.*s needs an id, an integer from 0 to 2147483647",
-            STR_ARG(full));
+            "Invalid schema: field %.*s needs an id, an integer from 0 to %d", STR_ARG(name),
+            ID_MAX);
+    if (json_integer_value(id) > ID_MAX)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Invalid schema: field %.*s has the id %lld, which is reserved: ids go up to %d",
+            STR_ARG(name), (long long)json_integer_value(id), ID_MAX);
+    return true;
+}
+
+/* A member that is true or false; missing or null it is false. */
+static bool check_flag(const json_t *of, const char *member, struct str name, struct err *err)
+{
+    const json_t *flag = json_object_get(of, member);
+    if (tree_absent(flag) || json_is_boolean(flag))
+        return true;
+    return err_set(err, ERR_BAD_REQUEST, "Invalid schema: '%s' of field %.*s must be true or false",
+        member, STR_ARG(name));
+}
+
+/* One field, element, key or value: its id, name and type, then what lies below it. */
+struct part {
+    const json_t *tree; /* NULL unless it is a field */
+    struct str name;
+    const json_t *id, *type;
+    bool required;
+};
+
+static bool walk_part(
+    struct schema *s, const struct part *part, const struct above *above, struct err *err)
+{
     if (s->n >= FIELDS_MAX)
         return err_set(err, ERR_BAD_REQUEST, "Invalid schema: more than %d fields", FIELDS_MAX);
+    if (s->name_bytes > NAMES_MAX)
+        return err_set(err, ERR_BAD_REQUEST,
+            "Invalid schema: the names of its fields, written in full, take more than %d MiB",
+            NAMES_MAX >> 20);
+    struct str prefix = full_name(s, above->prefix, part->name);
+    struct str name = str_sub(prefix, 0, prefix.n - 1);
+    TRY(check_id(part->id, name, err));
+    if (tree_absent(part->type))
+        return err_set(
+            err, ERR_BAD_REQUEST, "Invalid schema: field %.*s has no type", STR_ARG(name));
     struct entry *e = entry_add(s);
     *e = (struct entry){
-        .field = {json_integer_value(id), full, type, required, above->structs_only,
-                  above->parent_type},
-        .tree = tree,
+        .field = {json_integer_value(part->id), name, part->type, part->required,
+                  above->structs_only, above->parent_type},
+        .tree = part->tree,
         .parents_required = above->required,
     };
     struct above below = *above;
-    below.prefix = arena_printf(s->arena, "%.*s.", STR_ARG(full));
-    below.required = above->required && required;
-    below.depth++;
-    return walk_type(s, type, &below, full, err);
+    below.name = name;
+    below.prefix = prefix;
+    below.required = above->required && part->required;
+    return walk_type(s, part->type, &below, err);
 }
 
 static bool walk_field(
-    struct schema *s, const json_t *f, const struct above *above, struct err *err)
+    struct schema *s, const json_t *f, size_t i, const struct above *above, struct err *err)
 {
     const json_t *name = json_object_get(f, "name");
-    const json_t *required = json_object_get(f, "required");
-    const json_t *type = json_object_get(f, "type");
+    if (!json_is_object(f))
+        return err_set(err, ERR_BAD_REQUEST, "Invalid schema: field %zu of '%.*s' is not an object",
+            i, STR_ARG(place(above)));
     if (!json_is_string(name))
-        return err_set(err, ERR_BAD_REQUEST, "Invalid schema: a field in '%.*s' has no name",
-            STR_ARG(above->prefix));
-    if (required && !json_is_boolean(required))
-        return err_set(err, ERR_BAD_REQUEST,
-            "Invalid schema: 'required' of field %.*s%s must be true or false",
-            STR_ARG(above->prefix), json_string_value(name));
-    if (!type)
-        return err_set(err, ERR_BAD_REQUEST, "Invalid schema: field %.*s%s has no type",
-            STR_ARG(above->prefix), json_string_value(name));
-    return walk_part(
-        s, f, json_object_get(f, "id"), text_of(name), json_is_true(required), type, above, err);
+        return err_set(err, ERR_BAD_REQUEST, "Invalid schema: field %zu of '%.*s' has no name", i,
+            STR_ARG(place(above)));
+    TRY(check_flag(f, "required", tree_text(name), err));
+    const struct part part = {f, tree_text(name), json_object_get(f, "id"),
+        json_object_get(f, "type"), json_is_true(json_object_get(f, "required"))};
+    return walk_part(s, &part, above, err);
 }
 
-static bool walk_struct(struct schema *s, const json_t *type, const struct above *above,
-    struct str where, struct err *err)
+static bool walk_struct(
+    struct schema *s, const json_t *type, const struct above *above, struct err *err)
 {
     const json_t *fields = json_object_get(type, "fields");
     if (!json_is_array(fields))
         return err_set(err, ERR_BAD_REQUEST,
-            "Invalid schema: the struct '%.*s' has no list of fields", STR_ARG(where));
+            "Invalid schema: the struct '%.*s' has no list of fields", STR_ARG(place(above)));
     size_t i;
     json_t *f;
-    json_array_foreach(fields, i, f)
-    {
-        if (!json_is_object(f))
-            return err_set(err, ERR_BAD_REQUEST,
-                "Invalid schema: field %zu of '%.*s' is not an object", i, STR_ARG(where));
-        TRY(walk_field(s, f, above, err));
-    }
+    json_array_foreach(fields, i, f) TRY(walk_field(s, f, i, above, err));
     return true;
 }
 
 static bool walk_list(
     struct schema *s, const json_t *type, const struct above *above, struct err *err)
 {
-    return walk_part(s, NULL, json_object_get(type, "element-id"), STR("element"),
-        json_is_true(json_object_get(type, "element-required")), json_object_get(type, "element"),
-        above, err);
+    TRY(check_flag(type, "element-required", above->name, err));
+    const struct part element = {NULL, STR("element"), json_object_get(type, "element-id"),
+        json_object_get(type, "element"), json_is_true(json_object_get(type, "element-required"))};
+    return walk_part(s, &element, above, err);
 }
 
 static bool walk_map(
     struct schema *s, const json_t *type, const struct above *above, struct err *err)
 {
-    TRY(walk_part(s, NULL, json_object_get(type, "key-id"), STR("key"), true,
-        json_object_get(type, "key"), above, err));
-    return walk_part(s, NULL, json_object_get(type, "value-id"), STR("value"),
-        json_is_true(json_object_get(type, "value-required")), json_object_get(type, "value"),
-        above, err);
+    TRY(check_flag(type, "value-required", above->name, err));
+    const struct part key = {
+        NULL, STR("key"), json_object_get(type, "key-id"), json_object_get(type, "key"), true};
+    const struct part value = {NULL, STR("value"), json_object_get(type, "value-id"),
+        json_object_get(type, "value"), json_is_true(json_object_get(type, "value-required"))};
+    TRY(walk_part(s, &key, above, err));
+    return walk_part(s, &value, above, err);
 }
 
-static bool walk_type(struct schema *s, const json_t *type, const struct above *above,
-    struct str where, struct err *err)
+static bool walk_type(
+    struct schema *s, const json_t *type, const struct above *above, struct err *err)
 {
     struct type primitive;
     if (json_is_string(type)) {
-        if (type_parse(text_of(type), &primitive))
+        if (type_parse(tree_text(type), &primitive))
             return true;
         return err_set(err, ERR_INVALID_ARGUMENT,
             "Cannot parse type string to primitive: %s (field %.*s)", json_string_value(type),
-            STR_ARG(where));
+            STR_ARG(above->name));
     }
-    struct str kind = text_of(json_object_get(type, "type"));
-    if (above->depth > NESTING_MAX)
-        return err_set(err, ERR_BAD_REQUEST,
-            "Invalid schema: %.*s is nested more than %d levels deep", STR_ARG(where), NESTING_MAX);
+    struct str kind = tree_member_text(type, "type");
     if (str_eq_nocase(kind, STR("struct")))
-        return walk_struct(s, type, above, where, err);
+        return walk_struct(s, type, above, err);
     struct above below = *above;
     if (below.structs_only)
         below.parent_type = type_json_text(s->arena, type);
@@ -162,7 +223,7 @@ static bool walk_type(struct schema *s, const json_t *type, const struct above *
         return walk_map(s, type, &below, err);
     return err_set(err, ERR_BAD_REQUEST,
         "Invalid schema: the type of '%.*s' is neither a type name nor a struct, list or map",
-        STR_ARG(where));
+        STR_ARG(above->name));
 }
 
 static int cmp_id(const void *x, const void *y)
@@ -222,30 +283,44 @@ const struct schema_field *schema_field_by_name(const struct schema *s, struct s
     return e ? &(*e)->field : NULL;
 }
 
+static bool primitive_of(const struct entry *e, struct type *out)
+{
+    return json_is_string(e->field.type) && type_parse(tree_text(e->field.type), out);
+}
+
+/* Why a field cannot identify rows, or NULL. */
+static const char *not_identifying(const struct entry *e)
+{
+    struct type t;
+    if (!primitive_of(e, &t) || t.kind == TYPE_VARIANT)
+        return "not a primitive type field";
+    if (!e->field.required)
+        return "not a required field";
+    if (t.kind == TYPE_FLOAT || t.kind == TYPE_DOUBLE)
+        return "must not be float or double field";
+    if (!e->field.in_struct_only || !e->parents_required)
+        return "all its parents must be required structs";
+    return NULL;
+}
+
 static bool check_identifiers(const struct schema *s, struct err *err)
 {
     const json_t *ids = json_object_get(s->tree, "identifier-field-ids");
-    if (ids && !json_is_null(ids) && !json_is_array(ids))
+    if (!tree_absent(ids) && !json_is_array(ids))
         return err_set(err, ERR_BAD_REQUEST, "Invalid schema: identifier-field-ids must be a list");
     size_t i;
     json_t *id;
     json_array_foreach(ids, i, id)
     {
-        const struct entry *e = json_is_integer(id) ? entry_by_id(s, json_integer_value(id)) : NULL;
-        struct type t;
+        if (!json_is_integer(id))
+            return err_set(err, ERR_BAD_REQUEST,
+                "Invalid schema: element %zu of identifier-field-ids is not an integer", i);
+        const struct entry *e = entry_by_id(s, json_integer_value(id));
         if (!e)
             return err_set(err, ERR_INVALID_ARGUMENT,
                 "Cannot add fieldId %lld as an identifier field: field does not exist",
                 (long long)json_integer_value(id));
-        const char *why = NULL;
-        if (!json_is_string(e->field.type) || !type_parse(text_of(e->field.type), &t))
-            why = "not a primitive type field";
-        else if (!e->field.required)
-            why = "not a required field";
-        else if (t.kind == TYPE_FLOAT || t.kind == TYPE_DOUBLE)
-            why = "must not be float or double field";
-        else if (!e->field.in_struct_only || !e->parents_required)
-            why = "all its parents must be required structs";
+        const char *why = not_identifying(e);
         if (why)
             return err_set(err, ERR_INVALID_ARGUMENT,
                 "Cannot add field %.*s as an identifier field: %s", STR_ARG(e->field.name), why);
@@ -253,16 +328,20 @@ static bool check_identifiers(const struct schema *s, struct err *err)
     return true;
 }
 
+static bool is_nested_value(const json_t *type, const json_t *v)
+{
+    if (str_eq_nocase(tree_member_text(type, "type"), STR("list")))
+        return json_is_array(v);
+    return json_is_object(v);
+}
+
 static bool check_default(const struct entry *e, const char *member, struct err *err)
 {
     const json_t *v = json_object_get(e->tree, member);
     struct type t;
-    if (!v || json_is_null(v))
+    if (tree_absent(v))
         return true;
-    bool fits = json_is_string(e->field.type)
-                    ? type_parse(text_of(e->field.type), &t) && type_accepts_default(&t, v)
-                    : json_is_object(v);
-    if (fits)
+    if (primitive_of(e, &t) ? type_accepts_default(&t, v) : is_nested_value(e->field.type, v))
         return true;
     return err_set(err, ERR_INVALID_ARGUMENT,
         "Invalid schema: the %s of %.*s is no value of its type", member, STR_ARG(e->field.name));
@@ -272,13 +351,10 @@ static bool check_field(const struct entry *e, struct err *err)
 {
     const json_t *doc = json_object_get(e->tree, "doc");
     struct type t;
-    if (!e->tree)
-        return true;
-    if (doc && !json_is_null(doc) && !json_is_string(doc))
+    if (!tree_absent(doc) && !json_is_string(doc))
         return err_set(err, ERR_BAD_REQUEST, "Invalid schema: the doc of %.*s must be a string",
             STR_ARG(e->field.name));
-    if (e->field.required && json_is_string(e->field.type) &&
-        type_parse(text_of(e->field.type), &t) && t.kind == TYPE_UNKNOWN)
+    if (e->field.required && primitive_of(e, &t) && t.kind == TYPE_UNKNOWN)
         return err_set(err, ERR_INVALID_ARGUMENT,
             "Invalid schema: %.*s is of type unknown and must be optional", STR_ARG(e->field.name));
     TRY(check_default(e, "initial-default", err));
@@ -291,10 +367,14 @@ bool schema_read(struct arena *a, const json_t *tree, struct schema **out, struc
     const json_t *type = json_object_get(tree, "type");
     s->tree = tree;
     s->arena = a;
-    if (!json_is_object(tree) || (type && !str_eq_nocase(text_of(type), STR("struct"))))
+    if (!json_is_object(tree) ||
+        (!tree_absent(type) && !str_eq_nocase(tree_text(type), STR("struct"))))
         return err_set(err, ERR_BAD_REQUEST, "Invalid schema: it must be an object of type struct");
+    if (too_deep(tree, DEPTH_MAX))
+        return err_set(err, ERR_BAD_REQUEST,
+            "Invalid schema: it is nested more than %d levels deep", DEPTH_MAX);
     struct above top = {.prefix = STR(""), .structs_only = true, .required = true};
-    TRY(walk_struct(s, tree, &top, STR("schema"), err));
+    TRY(walk_struct(s, tree, &top, err));
     TRY(index_fields(s, err));
     TRY(check_identifiers(s, err));
     for (size_t i = 0; i < s->n; i++)
@@ -308,277 +388,60 @@ int64_t schema_highest_id(const struct schema *s)
     return s->n ? s->by_id[s->n - 1]->field.id : 0;
 }
 
+/* A list of problems that stays a message: what does not fit is counted. */
+struct problems {
+    struct buf *text;
+    size_t n, more;
+};
+
+static bool problem_fits(struct problems *p)
+{
+    p->n++;
+    if (p->text->n + 3 * (size_t)PIECE_MAX < MESSAGE_MAX)
+        return true;
+    p->more++;
+    return false;
+}
+
+static struct str shown(struct str s)
+{
+    return str_utf8_cut(s, PIECE_MAX);
+}
+
+static void check_entry_version(
+    struct arena *a, const struct entry *e, int64_t format_version, struct problems *p)
+{
+    const json_t *value = json_object_get(e->tree, "initial-default");
+    struct str name = shown(e->field.name);
+    struct type t;
+    if (primitive_of(e, &t) && type_since(t.kind) > format_version && problem_fits(p)) {
+        struct str type = shown(type_text(a, &t));
+        buf_putf(p->text, "\n- Invalid type for %.*s: %.*s is not supported until v%lld",
+            STR_ARG(name), STR_ARG(type), (long long)type_since(t.kind));
+    }
+    if (!tree_absent(value) && format_version < DEFAULTS_SINCE && problem_fits(p)) {
+        char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+        struct str cut = shown(str_from(text));
+        buf_putf(p->text,
+            "\n- Invalid initial default for %.*s: non-null default (%.*s) is not supported until "
+            "v%d",
+            STR_ARG(name), STR_ARG(cut), DEFAULTS_SINCE);
+        xfree(text);
+    }
+}
+
 bool schema_check_version(
     struct arena *a, const struct schema *s, int64_t format_version, struct err *err)
 {
-    struct str problems = STR("");
-    for (size_t i = 0; i < s->n; i++) {
-        const struct entry *e = &s->entries[i];
-        struct type t;
-        if (json_is_string(e->field.type) && type_parse(text_of(e->field.type), &t) &&
-            type_since(t.kind) > format_version) {
-            struct str type = type_text(a, &t);
-            problems =
-                arena_printf(a, "%.*s\n- Invalid type for %.*s: %.*s is not supported until v%lld",
-                    STR_ARG(problems), STR_ARG(e->field.name), STR_ARG(type),
-                    (long long)type_since(t.kind));
-        }
-        const json_t *value = json_object_get(e->tree, "initial-default");
-        if (value && !json_is_null(value) && format_version < 3) {
-            char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-            problems = arena_printf(a,
-                "%.*s\n- Invalid initial default for %.*s: non-null default (%s) is not supported "
-                "until v3",
-                STR_ARG(problems), STR_ARG(e->field.name), text);
-            xfree(text);
-        }
-    }
-    if (problems.n == 0)
+    AUTO(buf_fini) struct buf text;
+    struct problems p = {.text = &text};
+    buf_init(&text, 2 * (size_t)MESSAGE_MAX);
+    for (size_t i = 0; i < s->n; i++)
+        check_entry_version(a, s->by_id[i], format_version, &p);
+    if (p.n == 0)
         return true;
+    if (p.more)
+        buf_putf(&text, "\n- and %zu more", p.more);
     return err_set(err, ERR_INVALID_ARGUMENT, "Invalid schema for v%lld:%.*s",
-        (long long)format_version, STR_ARG(problems));
-}
-
-/* --- equality
- * ------------------------------------------------------------------------------------- */
-
-static bool is_absent(const json_t *v)
-{
-    return !v || json_is_null(v);
-}
-
-static bool same_value(const json_t *a, const json_t *b)
-{
-    if (is_absent(a) || is_absent(b))
-        return is_absent(a) && is_absent(b);
-    return json_equal(a, b);
-}
-
-static bool same_flag(const json_t *a, const json_t *b, const char *name)
-{
-    return json_is_true(json_object_get(a, name)) == json_is_true(json_object_get(b, name));
-}
-
-static bool same_type(const json_t *a, const json_t *b);
-
-static bool same_member_type(const json_t *a, const json_t *b, const char *name)
-{
-    return same_type(json_object_get(a, name), json_object_get(b, name));
-}
-
-static bool same_fields(const json_t *a, const json_t *b)
-{
-    static const char *const plain[] = {"id", "name", "doc", "initial-default", "write-default"};
-    if (json_array_size(a) != json_array_size(b))
-        return false;
-    for (size_t i = 0; i < json_array_size(a); i++) {
-        const json_t *x = json_array_get(a, i), *y = json_array_get(b, i);
-        for (size_t k = 0; k < ARRAY_LEN(plain); k++)
-            if (!same_value(json_object_get(x, plain[k]), json_object_get(y, plain[k])))
-                return false;
-        if (!same_flag(x, y, "required") || !same_member_type(x, y, "type"))
-            return false;
-    }
-    return true;
-}
-
-static bool same_primitive(struct str a, struct str b)
-{
-    struct type x, y;
-    if (!type_parse(a, &x) || !type_parse(b, &y))
-        return str_eq(a, b);
-    return x.kind == y.kind && x.a == y.a && x.b == y.b && str_eq(x.extra, y.extra);
-}
-
-static bool same_type(const json_t *a, const json_t *b)
-{
-    if (json_is_string(a) || json_is_string(b))
-        return json_is_string(a) && json_is_string(b) && same_primitive(text_of(a), text_of(b));
-    struct str kind = text_of(json_object_get(a, "type"));
-    if (!str_eq_nocase(kind, text_of(json_object_get(b, "type"))))
-        return false;
-    if (str_eq_nocase(kind, STR("struct")))
-        return same_fields(json_object_get(a, "fields"), json_object_get(b, "fields"));
-    if (str_eq_nocase(kind, STR("list")))
-        return same_value(json_object_get(a, "element-id"), json_object_get(b, "element-id")) &&
-               same_flag(a, b, "element-required") && same_member_type(a, b, "element");
-    return same_value(json_object_get(a, "key-id"), json_object_get(b, "key-id")) &&
-           same_value(json_object_get(a, "value-id"), json_object_get(b, "value-id")) &&
-           same_flag(a, b, "value-required") && same_member_type(a, b, "key") &&
-           same_member_type(a, b, "value");
-}
-
-static bool contains_all(const json_t *list, const json_t *of)
-{
-    for (size_t i = 0; i < json_array_size(of); i++) {
-        bool found = false;
-        for (size_t k = 0; k < json_array_size(list) && !found; k++)
-            found = json_equal(json_array_get(list, k), json_array_get(of, i));
-        if (!found)
-            return false;
-    }
-    return true;
-}
-
-bool schema_equal(const json_t *a, const json_t *b)
-{
-    const json_t *x = json_object_get(a, "identifier-field-ids");
-    const json_t *y = json_object_get(b, "identifier-field-ids");
-    return same_fields(json_object_get(a, "fields"), json_object_get(b, "fields")) &&
-           contains_all(x, y) && contains_all(y, x);
-}
-
-/* --- the stored form, with the given ids or fresh ones
- * -------------------------------------------- */
-
-/* How ids are written: as they are, or counted up from the last (fresh). */
-struct ids {
-    bool fresh;
-    int64_t last;
-    json_t *map; /* old id as text → new id; fresh only */
-};
-
-static json_t *id_json(struct ids *ids, const json_t *old)
-{
-    if (!ids->fresh)
-        return json_deep_copy(old);
-    char key[32];
-    snprintf(key, sizeof key, "%lld", (long long)json_integer_value(old));
-    json_object_set_new(ids->map, key, json_integer(++ids->last));
-    return json_integer(ids->last);
-}
-
-static json_t *stored_type(struct ids *ids, const json_t *type);
-
-static json_t *stored_primitive(const json_t *type)
-{
-    struct type t;
-    if (!type_parse(text_of(type), &t))
-        return json_deep_copy(type);
-    struct arena *a = arena_new();
-    struct str text = type_text(a, &t);
-    json_t *out = json_stringn(text.p, text.n);
-    arena_free(&a);
-    return out;
-}
-
-/* Members nobody here knows stay, nulls go: typed readers fail on them. */
-static void copy_rest(json_t *to, const json_t *from)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)from, key, value)
-    {
-        if (!json_is_null(value) && !json_object_get(to, key))
-            json_object_set_new(to, key, json_deep_copy(value));
-    }
-}
-
-/* All ids of a struct's own fields come before those of what the fields contain. */
-static json_t *stored_fields(struct ids *ids, const json_t *fields)
-{
-    json_t *out = json_array();
-    size_t i;
-    json_t *f;
-    json_array_foreach(fields, i, f)
-    {
-        json_t *o = json_object();
-        json_object_set_new(o, "id", id_json(ids, json_object_get(f, "id")));
-        json_object_set(o, "name", json_object_get(f, "name"));
-        json_object_set_new(
-            o, "required", json_boolean(json_is_true(json_object_get(f, "required"))));
-        json_array_append_new(out, o);
-    }
-    json_array_foreach(fields, i, f)
-    {
-        json_t *o = json_array_get(out, i);
-        json_object_set_new(o, "type", stored_type(ids, json_object_get(f, "type")));
-        copy_rest(o, f);
-    }
-    return out;
-}
-
-static json_t *stored_list(struct ids *ids, const json_t *type)
-{
-    json_t *o = json_object();
-    json_object_set_new(o, "type", json_string("list"));
-    json_object_set_new(o, "element-id", id_json(ids, json_object_get(type, "element-id")));
-    json_object_set_new(o, "element", stored_type(ids, json_object_get(type, "element")));
-    json_object_set_new(o, "element-required",
-        json_boolean(json_is_true(json_object_get(type, "element-required"))));
-    return o;
-}
-
-static json_t *stored_map(struct ids *ids, const json_t *type)
-{
-    json_t *o = json_object();
-    json_object_set_new(o, "type", json_string("map"));
-    json_object_set_new(o, "key-id", id_json(ids, json_object_get(type, "key-id")));
-    json_object_set_new(o, "value-id", id_json(ids, json_object_get(type, "value-id")));
-    json_object_set_new(o, "key", stored_type(ids, json_object_get(type, "key")));
-    json_object_set_new(o, "value", stored_type(ids, json_object_get(type, "value")));
-    json_object_set_new(
-        o, "value-required", json_boolean(json_is_true(json_object_get(type, "value-required"))));
-    return o;
-}
-
-static json_t *stored_type(struct ids *ids, const json_t *type)
-{
-    if (json_is_string(type))
-        return stored_primitive(type);
-    struct str kind = text_of(json_object_get(type, "type"));
-    if (str_eq_nocase(kind, STR("list")))
-        return stored_list(ids, type);
-    if (str_eq_nocase(kind, STR("map")))
-        return stored_map(ids, type);
-    json_t *o = json_object();
-    json_object_set_new(o, "type", json_string("struct"));
-    json_object_set_new(o, "fields", stored_fields(ids, json_object_get(type, "fields")));
-    copy_rest(o, type);
-    return o;
-}
-
-static json_t *stored_identifiers(const struct ids *ids, const json_t *from)
-{
-    json_t *out = json_array();
-    size_t i;
-    json_t *id;
-    json_array_foreach(from, i, id)
-    {
-        char key[32];
-        snprintf(key, sizeof key, "%lld", (long long)json_integer_value(id));
-        json_array_append(out, ids->fresh ? json_object_get(ids->map, key) : id);
-    }
-    return out;
-}
-
-static json_t *stored_schema(struct ids *ids, const json_t *tree, int64_t schema_id)
-{
-    const json_t *identifiers = json_object_get(tree, "identifier-field-ids");
-    json_t *o = json_object();
-    json_object_set_new(o, "type", json_string("struct"));
-    json_object_set_new(o, "schema-id", json_integer(schema_id));
-    json_t *fields = stored_fields(ids, json_object_get(tree, "fields"));
-    if (json_array_size(identifiers) > 0)
-        json_object_set_new(o, "identifier-field-ids", stored_identifiers(ids, identifiers));
-    json_object_set_new(o, "fields", fields);
-    return o;
-}
-
-json_t *schema_canonical(const json_t *tree, int64_t schema_id)
-{
-    struct ids ids = {.fresh = false};
-    return stored_schema(&ids, tree, schema_id);
-}
-
-bool schema_fresh(
-    struct arena *a, const struct schema *s, json_t **out, int64_t *last_id, struct err *err)
-{
-    (void)a;
-    (void)err;
-    struct ids ids = {.fresh = true, .map = json_object()};
-    *out = stored_schema(&ids, s->tree, 0);
-    *last_id = ids.last;
-    json_decref(ids.map);
-    return true;
+        (long long)format_version, STR_ARG(buf_view(&text)));
 }

@@ -1,67 +1,135 @@
 /* Partition specs and sort orders: checks against a schema, equality, the stored form. */
+#include "schema_priv.h"
+
+#include <stdlib.h>
+
 #include "arena.h"
-#include "schema.h"
+#include "base.h"
 #include "type.h"
 
-enum { UNPARTITIONED_LAST_ID = 999 };
+enum { UNPARTITIONED_LAST_ID = 999, FIRST_FIELD_ID = 1000 };
 
-static struct str text_of(const json_t *v)
+/* FORMAT: source-id, or from v3 on source-ids of a transform that takes several columns. */
+static bool has_many_sources(const json_t *field)
 {
-    return (struct str){json_string_value(v), json_string_length(v)};
+    return json_array_size(json_object_get(field, "source-ids")) > 1;
 }
 
-static bool is_absent(const json_t *v)
-{
-    return !v || json_is_null(v);
-}
-
-/* source-id, or the first of source-ids of a transform with several arguments. */
-static const json_t *source_of(const json_t *field)
+static const json_t *first_source(const json_t *field)
 {
     const json_t *one = json_object_get(field, "source-id");
-    return is_absent(one) ? json_array_get(json_object_get(field, "source-ids"), 0) : one;
+    return tree_absent(one) ? json_array_get(json_object_get(field, "source-ids"), 0) : one;
 }
 
-static bool field_form(
+static size_t n_sources(const json_t *field)
+{
+    return has_many_sources(field) ? json_array_size(json_object_get(field, "source-ids")) : 1;
+}
+
+static const json_t *source_at(const json_t *field, size_t i)
+{
+    return has_many_sources(field) ? json_array_get(json_object_get(field, "source-ids"), i)
+                                   : first_source(field);
+}
+
+static bool is_id(const json_t *v)
+{
+    return json_is_integer(v) && json_integer_value(v) >= 0 && json_integer_value(v) <= INT32_MAX;
+}
+
+static bool check_sources(const json_t *f, const char *what, size_t i, struct err *err)
+{
+    const json_t *many = json_object_get(f, "source-ids");
+    if (!tree_absent(many) && !json_is_array(many))
+        return err_set(
+            err, ERR_BAD_REQUEST, "Invalid %s: source-ids of field %zu must be a list", what, i);
+    if (!first_source(f))
+        return err_set(err, ERR_BAD_REQUEST, "Invalid %s: field %zu has no source-id", what, i);
+    bool ids = is_id(first_source(f));
+    for (size_t k = 0; k < n_sources(f); k++)
+        ids = ids && is_id(source_at(f, k));
+    if (!ids)
+        return err_set(err, ERR_BAD_REQUEST,
+            "Invalid %s: the source of field %zu must be the id of a column, an integer", what, i);
+    return true;
+}
+
+static bool check_form(
     const json_t *f, const char *what, size_t i, struct transform *t, struct err *err)
 {
     const json_t *transform = json_object_get(f, "transform");
-    if (!json_is_object(f) || !json_is_string(transform))
+    if (!json_is_object(f))
+        return err_set(err, ERR_BAD_REQUEST, "Invalid %s: field %zu is not an object", what, i);
+    if (!json_is_string(transform))
         return err_set(err, ERR_BAD_REQUEST, "Invalid %s: field %zu has no transform", what, i);
-    if (!json_is_integer(source_of(f)))
-        return err_set(err, ERR_BAD_REQUEST, "Invalid %s: field %zu has no source-id", what, i);
-    if (!transform_parse(text_of(transform), t))
+    TRY(check_sources(f, what, i, err));
+    if (!transform_parse(tree_text(transform), t))
         return err_set(err, ERR_INVALID_ARGUMENT,
             "Invalid %s: the width of %s must be an integer above 0", what,
             json_string_value(transform));
     return true;
 }
 
-/* The name of a partition field may be that of a column only if the column is its source. */
-static bool check_name(const struct schema *s, const json_t *fields, size_t i, struct err *err)
+static bool fields_of(const json_t *tree, const char *what, const json_t **fields, struct err *err)
 {
-    const json_t *f = json_array_get(fields, i);
-    const json_t *name = json_object_get(f, "name");
+    *fields = json_object_get(tree, "fields");
+    return json_is_array(*fields) ||
+           err_set(err, ERR_BAD_REQUEST, "Invalid %s: it has no list of fields", what);
+}
+
+/* The name of a partition field may be that of a column only if the column is its source. */
+static bool check_name(const struct schema *s, const json_t *f, size_t i, struct err *err)
+{
+    const json_t *name = json_object_get(f, "name"), *id = json_object_get(f, "field-id");
     if (!json_is_string(name))
         return err_set(err, ERR_BAD_REQUEST, "Invalid partition spec: field %zu has no name", i);
-    const struct schema_field *column = schema_field_by_name(s, text_of(name));
-    if (column && column->id != json_integer_value(source_of(f)))
+    const struct schema_field *column = schema_field_by_name(s, tree_text(name));
+    if (column && column->id != json_integer_value(first_source(f)))
         return err_set(err, ERR_INVALID_ARGUMENT,
             "Cannot create identity partition sourced from different field in schema: %s",
             json_string_value(name));
     if (json_string_length(name) == 0)
         return err_set(err, ERR_INVALID_ARGUMENT, "Cannot use empty partition name: ");
-    for (size_t k = 0; k < i; k++) {
-        const json_t *other = json_array_get(fields, k);
-        if (json_equal(json_object_get(other, "name"), name))
-            return err_set(err, ERR_INVALID_ARGUMENT,
-                "Cannot use partition name more than once: %s", json_string_value(name));
-        const json_t *id = json_object_get(f, "field-id");
-        if (!is_absent(id) && json_equal(json_object_get(other, "field-id"), id))
-            return err_set(err, ERR_INVALID_ARGUMENT,
-                "Cannot use partition field id more than once: %lld",
-                (long long)json_integer_value(id));
+    if (!tree_absent(id) && !is_id(id))
+        return err_set(err, ERR_BAD_REQUEST,
+            "Invalid partition spec: the field-id of %s must be an integer from 0 to %d",
+            json_string_value(name), INT32_MAX);
+    return true;
+}
+
+static int cmp_name(const void *x, const void *y)
+{
+    return str_cmp(*(const struct str *)x, *(const struct str *)y);
+}
+
+static int cmp_id(const void *x, const void *y)
+{
+    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+    return (a > b) - (a < b);
+}
+
+static bool check_unique(struct arena *a, const json_t *fields, struct err *err)
+{
+    size_t n = json_array_size(fields), n_ids = 0, i;
+    struct str *names = ARENA_ARRAY(a, struct str, n + 1);
+    int64_t *ids = ARENA_ARRAY(a, int64_t, n + 1);
+    json_t *f;
+    json_array_foreach(fields, i, f)
+    {
+        names[i] = tree_member_text(f, "name");
+        if (!tree_absent(json_object_get(f, "field-id")))
+            ids[n_ids++] = json_integer_value(json_object_get(f, "field-id"));
     }
+    qsort(names, n, sizeof *names, cmp_name);
+    qsort(ids, n_ids, sizeof *ids, cmp_id);
+    for (i = 1; i < n; i++)
+        if (str_eq(names[i - 1], names[i]))
+            return err_set(err, ERR_INVALID_ARGUMENT,
+                "Cannot use partition name more than once: %.*s", STR_ARG(names[i]));
+    for (i = 1; i < n_ids; i++)
+        if (ids[i - 1] == ids[i])
+            return err_set(err, ERR_INVALID_ARGUMENT,
+                "Cannot use partition field id more than once: %lld", (long long)ids[i]);
     return true;
 }
 
@@ -69,67 +137,89 @@ static struct str partition_text(struct arena *a, const json_t *f, size_t i)
 {
     const json_t *id = json_object_get(f, "field-id");
     return arena_printf(a, "%lld: %s: %s(%lld)",
-        (long long)(json_is_integer(id) ? json_integer_value(id) : 1000 + (json_int_t)i),
+        (long long)(json_is_integer(id) ? json_integer_value(id) : FIRST_FIELD_ID + (json_int_t)i),
         json_string_value(json_object_get(f, "name")),
         json_string_value(json_object_get(f, "transform")),
-        (long long)json_integer_value(source_of(f)));
+        (long long)json_integer_value(first_source(f)));
 }
 
-static bool check_partition_source(struct arena *a, const struct schema *s, const json_t *f,
-    size_t i, const struct transform *t, struct err *err)
+static bool is_primitive(const struct schema_field *source, struct type *out)
 {
-    struct str text = partition_text(a, f, i);
-    const struct schema_field *source = schema_field_by_id(s, json_integer_value(source_of(f)));
+    return json_is_string(source->type) && type_parse(tree_text(source->type), out) &&
+           out->kind != TYPE_VARIANT;
+}
+
+static bool refuse_type(
+    struct arena *a, const struct schema_field *source, const json_t *f, struct err *err)
+{
+    struct str found = type_json_text(a, source->type);
+    return err_set(err, ERR_VALIDATION, "Invalid source type %.*s for transform: %s",
+        STR_ARG(found), json_string_value(json_object_get(f, "transform")));
+}
+
+static bool check_partition_source(struct arena *a, const struct schema_field *source,
+    const json_t *f, size_t i, const struct transform *t, struct err *err)
+{
     struct type type;
-    if (!source)
+    if (!source) {
+        struct str text = partition_text(a, f, i);
         return err_set(err, ERR_VALIDATION, "Cannot find source column for partition field: %.*s",
             STR_ARG(text));
-    if (!json_is_string(source->type) || !type_parse(text_of(source->type), &type)) {
+    }
+    if (!is_primitive(source, &type)) {
         struct str found = type_json_text(a, source->type);
         return err_set(err, ERR_VALIDATION, "Cannot partition by non-primitive source field: %.*s",
             STR_ARG(found));
     }
-    if (!transform_takes(t, type.kind)) {
-        struct str found = type_text(a, &type);
-        return err_set(err, ERR_VALIDATION, "Invalid source type %.*s for transform: %s",
-            STR_ARG(found), json_string_value(json_object_get(f, "transform")));
-    }
+    if (!transform_takes(t, type.kind))
+        return refuse_type(a, source, f, err);
     if (!source->in_struct_only)
         return err_set(err, ERR_VALIDATION, "Invalid partition field parent: %.*s",
             STR_ARG(source->parent_type));
     return true;
 }
 
+static bool check_partition_sources(
+    struct arena *a, const struct schema *s, const json_t *f, size_t i, struct err *err)
+{
+    struct transform t;
+    TRY(check_form(f, "partition spec", i, &t, err));
+    if (t.kind == TRANSFORM_VOID)
+        return true; /* what is left of a field that was dropped, perhaps with its column */
+    for (size_t k = 0; k < n_sources(f); k++) {
+        int64_t id = json_integer_value(source_at(f, k));
+        TRY(check_partition_source(a, schema_field_by_id(s, id), f, i, &t, err));
+    }
+    return true;
+}
+
 bool spec_check(struct arena *a, const struct schema *s, const json_t *spec, struct err *err)
 {
-    const json_t *fields = json_object_get(spec, "fields");
+    const json_t *fields;
     struct transform t;
     size_t i;
     json_t *f;
+    TRY(fields_of(spec, "partition spec", &fields, err));
     json_array_foreach(fields, i, f)
     {
-        TRY(field_form(f, "partition spec", i, &t, err));
-        TRY(check_name(s, fields, i, err));
+        TRY(check_form(f, "partition spec", i, &t, err));
+        TRY(check_name(s, f, i, err));
     }
-    json_array_foreach(fields, i, f)
-    {
-        TRY(field_form(f, "partition spec", i, &t, err));
-        if (t.kind != TRANSFORM_VOID)
-            TRY(check_partition_source(a, s, f, i, &t, err));
-    }
+    TRY(check_unique(a, fields, err));
+    json_array_foreach(fields, i, f) TRY(check_partition_sources(a, s, f, i, err));
     return true;
 }
 
 static bool is_descending(const json_t *f)
 {
-    return str_eq_nocase(text_of(json_object_get(f, "direction")), STR("desc"));
+    return str_eq_nocase(tree_member_text(f, "direction"), STR("desc"));
 }
 
 /* Old files lack the null order: it then follows the direction. */
 static bool nulls_last(const json_t *f)
 {
     const json_t *order = json_object_get(f, "null-order");
-    return json_is_string(order) ? str_eq_nocase(text_of(order), STR("nulls-last"))
+    return json_is_string(order) ? str_eq_nocase(tree_text(order), STR("nulls-last"))
                                  : is_descending(f);
 }
 
@@ -137,76 +227,77 @@ static bool check_direction(const json_t *f, size_t i, struct err *err)
 {
     const json_t *direction = json_object_get(f, "direction");
     const json_t *nulls = json_object_get(f, "null-order");
-    if (!is_absent(direction) && !str_eq_nocase(text_of(direction), STR("asc")) &&
-        !str_eq_nocase(text_of(direction), STR("desc")))
+    if (!tree_absent(direction) && !str_eq_nocase(tree_text(direction), STR("asc")) &&
+        !str_eq_nocase(tree_text(direction), STR("desc")))
         return err_set(err, ERR_BAD_REQUEST,
             "Invalid sort order: the direction of field %zu must be asc or desc", i);
-    if (!is_absent(nulls) && !str_eq_nocase(text_of(nulls), STR("nulls-first")) &&
-        !str_eq_nocase(text_of(nulls), STR("nulls-last")))
+    if (!tree_absent(nulls) && !str_eq_nocase(tree_text(nulls), STR("nulls-first")) &&
+        !str_eq_nocase(tree_text(nulls), STR("nulls-last")))
         return err_set(err, ERR_BAD_REQUEST,
             "Invalid sort order: the null-order of field %zu must be nulls-first or nulls-last", i);
     return true;
 }
 
-static bool check_sort_source(struct arena *a, const struct schema *s, const json_t *f,
+static bool check_sort_source(struct arena *a, const struct schema_field *source, const json_t *f,
     const struct transform *t, struct err *err)
 {
-    const char *transform = json_string_value(json_object_get(f, "transform"));
-    const struct schema_field *source = schema_field_by_id(s, json_integer_value(source_of(f)));
     struct type type;
     if (!source)
         return err_set(err, ERR_VALIDATION,
-            "Cannot find source column for sort field: %s(%lld) %s %s", transform,
-            (long long)json_integer_value(source_of(f)), is_descending(f) ? "DESC" : "ASC",
+            "Cannot find source column for sort field: %s(%lld) %s %s",
+            json_string_value(json_object_get(f, "transform")),
+            (long long)json_integer_value(first_source(f)), is_descending(f) ? "DESC" : "ASC",
             nulls_last(f) ? "NULLS LAST" : "NULLS FIRST");
-    struct str found = type_json_text(a, source->type);
-    if (!json_is_string(source->type) || !type_parse(text_of(source->type), &type))
+    if (!is_primitive(source, &type)) {
+        struct str found = type_json_text(a, source->type);
         return err_set(
             err, ERR_VALIDATION, "Cannot sort by non-primitive source field: %.*s", STR_ARG(found));
-    if (!transform_takes(t, type.kind))
-        return err_set(err, ERR_VALIDATION, "Invalid source type %.*s for transform: %s",
-            STR_ARG(found), transform);
+    }
+    return transform_takes(t, type.kind) || refuse_type(a, source, f, err);
+}
+
+static bool check_sort_field(
+    struct arena *a, const struct schema *s, const json_t *f, size_t i, struct err *err)
+{
+    struct transform t;
+    TRY(check_form(f, "sort order", i, &t, err));
+    TRY(check_direction(f, i, err));
+    for (size_t k = 0; k < n_sources(f); k++) {
+        int64_t id = json_integer_value(source_at(f, k));
+        TRY(check_sort_source(a, schema_field_by_id(s, id), f, &t, err));
+    }
     return true;
 }
 
 bool order_check(struct arena *a, const struct schema *s, const json_t *order, struct err *err)
 {
-    const json_t *fields = json_object_get(order, "fields");
-    const json_t *id = json_object_get(order, "order-id");
+    const json_t *fields, *id = json_object_get(order, "order-id");
+    size_t i;
+    json_t *f;
+    TRY(fields_of(order, "sort order", &fields, err));
+    if (!tree_absent(id) && !json_is_integer(id))
+        return err_set(err, ERR_BAD_REQUEST, "Invalid sort order: its order-id must be an integer");
     if (json_is_integer(id) && json_integer_value(id) == 0 && json_array_size(fields) > 0)
         return err_set(err, ERR_INVALID_ARGUMENT, "Sort order ID 0 is reserved for unsorted order");
     if (json_is_integer(id) && json_integer_value(id) != 0 && json_array_size(fields) == 0)
         return err_set(err, ERR_INVALID_ARGUMENT, "Unsorted order ID must be 0");
-    struct transform t;
-    size_t i;
-    json_t *f;
-    json_array_foreach(fields, i, f)
-    {
-        TRY(field_form(f, "sort order", i, &t, err));
-        TRY(check_direction(f, i, err));
-        TRY(check_sort_source(a, s, f, &t, err));
-    }
+    json_array_foreach(fields, i, f) TRY(check_sort_field(a, s, f, i, err));
     return true;
 }
 
-/* --- equality: what a field does, not its id
- * ------------------------------------------------------ */
-
 static bool same_transform(const json_t *a, const json_t *b)
 {
-    struct str x = text_of(json_object_get(a, "transform"));
-    struct str y = text_of(json_object_get(b, "transform"));
-    struct transform t;
-    bool known = transform_parse(x, &t) && t.kind != TRANSFORM_UNKNOWN;
-    return known ? str_eq_nocase(x, y) : str_eq(x, y);
+    return transform_equal(tree_member_text(a, "transform"), tree_member_text(b, "transform"));
 }
 
 static bool same_source(const json_t *a, const json_t *b)
 {
-    const json_t *x = json_object_get(a, "source-ids"), *y = json_object_get(b, "source-ids");
-    if (json_array_size(x) > 1 || json_array_size(y) > 1)
-        return json_equal(x, y);
-    return json_equal(source_of(a), source_of(b));
+    if (n_sources(a) != n_sources(b))
+        return false;
+    for (size_t i = 0; i < n_sources(a); i++)
+        if (!json_equal(source_at(a, i), source_at(b, i)))
+            return false;
+    return true;
 }
 
 bool spec_equal(const json_t *a, const json_t *b)
@@ -237,25 +328,22 @@ bool order_equal(const json_t *a, const json_t *b)
     return true;
 }
 
-/* --- the stored form
- * ------------------------------------------------------------------------------ */
-
-static json_t *stored_transform(const json_t *f)
+static json_t *stored_transform(struct arena *a, const json_t *f)
 {
-    struct arena *a = arena_new();
-    struct str text = transform_text(a, text_of(json_object_get(f, "transform")));
-    json_t *out = json_stringn(text.p, text.n);
-    arena_free(&a);
-    return out;
+    struct str text = transform_text(a, tree_member_text(f, "transform"));
+    return json_stringn(text.p, text.n);
 }
 
 static void copy_source(json_t *to, const json_t *f)
 {
     const json_t *one = json_object_get(f, "source-id");
-    if (!is_absent(one))
+    if (!has_many_sources(f)) {
+        json_object_set_new(to, "source-id", json_deep_copy(first_source(f)));
+        return;
+    }
+    if (!tree_absent(one))
         json_object_set_new(to, "source-id", json_deep_copy(one));
-    else
-        json_object_set_new(to, "source-ids", json_deep_copy(json_object_get(f, "source-ids")));
+    json_object_set_new(to, "source-ids", json_deep_copy(json_object_get(f, "source-ids")));
 }
 
 bool spec_canonical(
@@ -264,16 +352,17 @@ bool spec_canonical(
     const json_t *fields = json_object_get(spec, "fields");
     size_t n = json_array_size(fields), missing = 0, i;
     json_t *f;
-    json_array_foreach(fields, i, f) missing += is_absent(json_object_get(f, "field-id"));
+    json_array_foreach(fields, i, f) missing += tree_absent(json_object_get(f, "field-id"));
     if (missing > 0 && missing < n)
         return err_set(err, ERR_INVALID_ARGUMENT,
             "Cannot parse spec with missing field IDs: %zu missing of %zu fields.", missing, n);
+    AUTO(arena_free) struct arena *a = arena_new();
     json_t *list = json_array();
     json_array_foreach(fields, i, f)
     {
         json_t *o = json_object();
         json_object_set(o, "name", json_object_get(f, "name"));
-        json_object_set_new(o, "transform", stored_transform(f));
+        json_object_set_new(o, "transform", stored_transform(a, f));
         copy_source(o, f);
         json_object_set_new(o, "field-id",
             missing ? json_integer(first_field_id + (int64_t)i)
@@ -288,13 +377,14 @@ bool spec_canonical(
 
 json_t *order_canonical(const json_t *order, int64_t order_id)
 {
+    AUTO(arena_free) struct arena *a = arena_new();
     json_t *list = json_array();
     size_t i;
     json_t *f;
     json_array_foreach(json_object_get(order, "fields"), i, f)
     {
         json_t *o = json_object();
-        json_object_set_new(o, "transform", stored_transform(f));
+        json_object_set_new(o, "transform", stored_transform(a, f));
         copy_source(o, f);
         json_object_set_new(o, "direction", json_string(is_descending(f) ? "desc" : "asc"));
         json_object_set_new(

@@ -153,8 +153,8 @@ static void put_struct(struct arena *a, struct buf *b, const json_t *fields)
         if (b->over)
             return;
         const json_t *name = json_object_get(f, "name");
-        buf_putf(b, "%s%lld: ", i ? ", " : "",
-            (long long)json_integer_value(json_object_get(f, "id")));
+        buf_putf(
+            b, "%s%lld: ", i ? ", " : "", (long long)json_integer_value(json_object_get(f, "id")));
         buf_str(b, (struct str){json_string_value(name), json_string_length(name)});
         buf_puts(b, json_is_true(json_object_get(f, "required")) ? ": required " : ": optional ");
         put_type(a, b, json_object_get(f, "type"));
@@ -241,11 +241,12 @@ static bool is_decimal(const json_t *v, int64_t scale)
         s += fraction;
     }
     int64_t exponent = 0;
-    if ((*s == 'e' || *s == 'E') && (!str_to_i64(str_from(s + 1), &exponent) ||
-                                        exponent < -DECIMAL_MAX || exponent > DECIMAL_MAX))
+    if (*s && *s != 'e' && *s != 'E')
         return false;
-    return (*s == '\0' || exponent != 0) && whole + fraction > 0 &&
-           (int64_t)fraction - exponent == scale;
+    if (*s && (!str_to_i64(str_from(s + 1), &exponent) || exponent < -DECIMAL_MAX ||
+                  exponent > DECIMAL_MAX))
+        return false;
+    return whole + fraction > 0 && (int64_t)fraction - exponent == scale;
 }
 
 bool type_accepts_default(const struct type *t, const json_t *v)
@@ -295,11 +296,11 @@ static const struct {
     enum transform_kind kind;
 } transforms[] = {
     {STR_INIT("identity"), TRANSFORM_IDENTITY},
-    {STR_INIT("year"), TRANSFORM_YEAR},
-    {STR_INIT("month"), TRANSFORM_MONTH},
-    {STR_INIT("day"), TRANSFORM_DAY},
-    {STR_INIT("hour"), TRANSFORM_HOUR},
-    {STR_INIT("void"), TRANSFORM_VOID},
+    {STR_INIT("year"),     TRANSFORM_YEAR    },
+    {STR_INIT("month"),    TRANSFORM_MONTH   },
+    {STR_INIT("day"),      TRANSFORM_DAY     },
+    {STR_INIT("hour"),     TRANSFORM_HOUR    },
+    {STR_INIT("void"),     TRANSFORM_VOID    },
 };
 
 bool transform_parse(struct str text, struct transform *out)

@@ -78,7 +78,7 @@ struct page call_page(const struct call *c)
     struct page page = {.token = call_param(c, "pageToken")};
     struct str size = call_param(c, "pageSize");
     if (size.p && !str_to_i64(size, &page.size))
-        page.size = 0; /* checked before; an absurd one would only mean the largest page */
+        page.size = INT64_MAX; /* an absurd one, which means the largest page */
     return page;
 }
 

@@ -3,240 +3,17 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "arena.h"
-#include "str.h"
+#include "config_priv.h"
 
-enum { FILE_MAX_BYTES = 1 << 20, LIST_ITEMS_MAX = 64 };
-
-enum setting_type {
-    TYPE_TEXT,
-    TYPE_SECRET,
-    TYPE_LIST,
-    TYPE_INT,
-    TYPE_BYTES,
-    TYPE_SECONDS,
-    TYPE_BOOL
-};
-
-struct setting {
-    const char *field, *env, *value; /* value: the default's text */
-    enum setting_type type;
-    size_t offset;
-    int64_t min, max;
-    const char *help;
-};
-
-static const struct setting settings[] = {
-#define X(field, type, env, value, min, max, help)                                                 \
-    {#field, env, value, TYPE_##type, offsetof(struct config, field), min, max, help},
-    CONFIG_SETTINGS(X)
-#undef X
-};
-
-/* Where a value came from, for messages: "the environment", "line 3 of /etc/firn.conf". */
-struct load {
-    struct arena *a;
-    struct config *conf;
-    struct err *err;
-    const char *source;
-};
-
-/* --- names
- * ---------------------------------------------------------------------------------------- */
-
-/* "s3_region", "s3-region" and "S3_REGION" are one name. */
-static bool same_name(struct str given, const char *env)
-{
-    const char *want = env + strlen("FIRN_");
-    if (given.n != strlen(want))
-        return false;
-    for (size_t i = 0; i < given.n; i++) {
-        char c = given.p[i];
-        c = c == '-' ? '_' : c;
-        c = c >= 'a' && c <= 'z' ? (char)(c - ('a' - 'A')) : c;
-        if (c != want[i])
-            return false;
-    }
-    return true;
-}
-
-static const struct setting *setting_named(struct str name)
-{
-    for (size_t i = 0; i < ARRAY_LEN(settings); i++)
-        if (same_name(name, settings[i].env))
-            return &settings[i];
-    return NULL;
-}
-
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-    unsigned m = a < b ? a : b;
-    return m < c ? m : c;
-}
-
-/* Edit distance of two short names, case and dashes ignored. */
-static unsigned distance(struct str a, const char *env)
-{
-    const char *b = env + strlen("FIRN_");
-    size_t n = strlen(b);
-    unsigned row[64];
-    if (n >= ARRAY_LEN(row))
-        return UINT32_MAX;
-    for (size_t k = 0; k <= n; k++)
-        row[k] = (unsigned)k;
-    for (size_t i = 0; i < a.n; i++) {
-        char c = a.p[i] == '-' ? '_' : a.p[i];
-        c = c >= 'a' && c <= 'z' ? (char)(c - ('a' - 'A')) : c;
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i + 1;
-        for (size_t k = 1; k <= n; k++) {
-            unsigned above = row[k];
-            row[k] = min3(above + 1, row[k - 1] + 1, diagonal + (c != b[k - 1]));
-            diagonal = above;
-        }
-    }
-    return row[n];
-}
-
-static bool unknown(struct load *l, struct str name)
-{
-    const struct setting *best = NULL;
-    unsigned least = UINT32_MAX;
-    for (size_t i = 0; i < ARRAY_LEN(settings) && name.n < 64; i++) {
-        unsigned d = distance(name, settings[i].env);
-        if (d < least) {
-            least = d;
-            best = &settings[i];
-        }
-    }
-    if (best && least <= 4)
-        return err_set(l->err, ERR_BAD_REQUEST,
-            "Unknown setting '%.*s' in %s. Did you mean %s (--%s)?", STR_ARG(name), l->source,
-            best->env, best->field);
-    return err_set(l->err, ERR_BAD_REQUEST,
-        "Unknown setting '%.*s' in %s. `firn --help` lists all settings", STR_ARG(name), l->source);
-}
-
-/* --- values
- * --------------------------------------------------------------------------------------- */
-
-static bool bad(struct load *l, const struct setting *s, struct str value, const char *expected)
-{
-    const char *shown = s->type == TYPE_SECRET ? "(secret)" : arena_cstr(l->a, value);
-    return err_set(l->err, ERR_BAD_REQUEST, "Invalid value of %s in %s: expected %s, found '%s'",
-        s->env, l->source, expected, shown);
-}
-
-static bool parse_bool(struct str v, bool *out)
-{
-    static const char *const yes[] = {"true", "on", "yes", "1"}, *const no[] = {
-                                                                     "false", "off", "no", "0"};
-    for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
-        if (str_eq_nocase(v, str_from(yes[i])) || str_eq_nocase(v, str_from(no[i]))) {
-            *out = str_eq_nocase(v, str_from(yes[i]));
-            return true;
-        }
-    }
-    return false;
-}
-
-static int64_t suffix(struct str *v)
-{
-    static const char letters[] = "kmg";
-    if (v->n == 0)
-        return 1;
-    const char *at = strchr(letters, v->p[v->n - 1] | 0x20);
-    if (!at || !*at)
-        return 1;
-    v->n--;
-    return (int64_t)1 << (10 * (at - letters + 1));
-}
-
-/* Decimal seconds as microseconds. */
-static bool parse_seconds(struct str v, int64_t *out)
-{
-    struct str rest = v;
-    struct str whole = str_cut(&rest, '.');
-    int64_t s, fraction = 0, unit = 1000000;
-    if (!str_to_i64(whole, &s) || s < 0 || s > INT32_MAX)
-        return false;
-    for (size_t i = 0; rest.p && i < rest.n; i++) {
-        if (rest.p[i] < '0' || rest.p[i] > '9' || unit == 1)
-            return false;
-        unit /= 10;
-        fraction += (rest.p[i] - '0') * unit;
-    }
-    *out = s * 1000000 + fraction;
-    return true;
-}
-
-static bool set_number(struct load *l, const struct setting *s, struct str v, void *field)
-{
-    int64_t n = 0, scale = s->type == TYPE_SECONDS ? 1000000 : 1;
-    struct str digits = v;
-    int64_t unit = s->type == TYPE_BYTES ? suffix(&digits) : 1;
-    bool ok = s->type == TYPE_SECONDS ? parse_seconds(digits, &n) : str_to_i64(digits, &n);
-    if (!ok || n > INT64_MAX / unit || n * unit < s->min * scale || n * unit > s->max * scale) {
-        struct str range = arena_printf(l->a, "%s from %lld to %lld",
-            s->type == TYPE_SECONDS ? "seconds"
-            : s->type == TYPE_BYTES ? "bytes"
-                                    : "a number",
-            (long long)s->min, (long long)s->max);
-        return bad(l, s, v, range.p);
-    }
-    *(int64_t *)field = n * unit;
-    return true;
-}
-
-static const char *const *parse_list(struct arena *a, struct str v)
-{
-    const char **list = ARENA_ARRAY(a, const char *, LIST_ITEMS_MAX + 1);
-    size_t n = 0;
-    struct str rest = v;
-    while (rest.p && n < LIST_ITEMS_MAX) {
-        struct str by_comma = str_cut(&rest, ',');
-        while (by_comma.p && n < LIST_ITEMS_MAX) {
-            struct str item = str_trim(str_cut(&by_comma, ' '));
-            if (item.n > 0)
-                list[n++] = arena_cstr(a, item);
-        }
-    }
-    return list;
-}
-
-static bool set_value(struct load *l, const struct setting *s, struct str v)
-{
-    void *field = (char *)l->conf + s->offset;
-    switch (s->type) {
-    case TYPE_TEXT:
-    case TYPE_SECRET:
-        *(const char **)field = arena_cstr(l->a, v);
-        return true;
-    case TYPE_LIST:
-        *(const char *const **)field = parse_list(l->a, v);
-        return true;
-    case TYPE_BOOL:
-        return parse_bool(v, field) || bad(l, s, v, "true or false");
-    case TYPE_INT:
-    case TYPE_BYTES:
-    case TYPE_SECONDS:
-    default:
-        return set_number(l, s, v, field);
-    }
-}
-
-/* --- sources
- * -------------------------------------------------------------------------------------- */
+enum { FILE_MAX_BYTES = 1 << 20 };
 
 static bool set_defaults(struct load *l)
 {
     l->source = "the defaults";
-    for (size_t i = 0; i < ARRAY_LEN(settings); i++)
-        TRY(set_value(l, &settings[i], str_from(settings[i].value)));
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        TRY(config__set(l, &config__settings[i], str_from(config__settings[i].value)));
     return true;
 }
 
@@ -255,6 +32,9 @@ static bool read_file(struct load *l, const char *path, struct str *out)
     if (got < 0 || n > FILE_MAX_BYTES)
         return err_set(l->err, ERR_BAD_REQUEST, "Cannot read the file %s (%s): %s", path, l->source,
             got < 0 ? strerror(errno) : "it is larger than 1 MiB");
+    if (memchr(p, '\0', n))
+        return err_set(
+            l->err, ERR_BAD_REQUEST, "Cannot use the file %s (%s): it is no text", path, l->source);
     *out = (struct str){p, n};
     return true;
 }
@@ -266,21 +46,21 @@ static bool set_from_file(struct load *l, const struct setting *s, struct str pa
     TRY(read_file(l, arena_cstr(l->a, path), &text));
     while (text.n > 0 && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r'))
         text.n--;
-    return set_value(l, s, text);
+    return config__set(l, s, text);
 }
 
 /* A name from any source. "config" is where the file is, not a setting of the file. */
 static bool set_named(struct load *l, struct str name, struct str value)
 {
-    const struct setting *s = setting_named(name);
+    const struct setting *s = config__named(name);
     if (s)
-        return set_value(l, s, value);
+        return config__set(l, s, value);
     if (name.n > 5 && str_eq_nocase(str_sub(name, name.n - 5, 5), STR("_file"))) {
-        s = setting_named(str_sub(name, 0, name.n - 5));
+        s = config__named(str_sub(name, 0, name.n - 5));
         if (s && s->type == TYPE_SECRET)
             return set_from_file(l, s, value);
     }
-    return unknown(l, name);
+    return config__unknown(l, name);
 }
 
 static bool load_file(struct load *l, const char *path)
@@ -307,14 +87,46 @@ static bool load_file(struct load *l, const char *path)
     return true;
 }
 
-/* An orchestrator that runs a service called firn sets FIRN_SERVICE_HOST, FIRN_PORT=tcp://… and the
- * like in every container; names for the build and its tests are not ours to judge either. */
+/* "PORT_8181" anywhere in the name. */
+static bool has_port_number(struct str name)
+{
+    while (name.n > 5) {
+        if (str_starts(name, STR("PORT_")) && name.p[5] >= '0' && name.p[5] <= '9')
+            return true;
+        name = str_sub(name, 1, name.n - 1);
+    }
+    return false;
+}
+
+/* Kubernetes and Docker set, in every container, for a service called firn or firn-x:
+ * FIRN_X_SERVICE_HOST, FIRN_X_SERVICE_PORT, FIRN_X_PORT=tcp://…, FIRN_X_PORT_8181_TCP_ADDR and the
+ * like. Names for the build and its tests are not ours to judge either. */
 static bool not_ours(struct str name, struct str value)
 {
-    return str_starts(name, STR("SERVICE_")) || str_starts(name, STR("PORT_")) ||
-           str_starts(name, STR("TEST_")) || str_eq(name, STR("FAULT")) ||
-           str_eq(name, STR("BIN")) || str_starts(value, STR("tcp://")) ||
-           str_starts(value, STR("udp://"));
+    return memmem(name.p, name.n, "SERVICE_HOST", 12) ||
+           memmem(name.p, name.n, "SERVICE_PORT", 12) || has_port_number(name) ||
+           str_starts(value, STR("tcp://")) || str_starts(value, STR("udp://")) ||
+           str_starts(value, STR("sctp://")) || str_starts(name, STR("TEST_")) ||
+           str_eq(name, STR("FAULT")) || str_eq(name, STR("BIN"));
+}
+
+static const char *env_value(char *const *environ_, struct str name)
+{
+    for (char *const *e = environ_; *e; e++)
+        if (strncmp(*e, name.p, name.n) == 0 && (*e)[name.n] == '=')
+            return *e + name.n + 1;
+    return NULL;
+}
+
+/* Which of the two is meant would depend on their order. */
+static bool check_once(struct load *l, char *const *environ_, struct str name)
+{
+    if (config__named(str_sub(name, 5, name.n)) || !str_ends(name, STR("_FILE")) ||
+        !env_value(environ_, str_sub(name, 0, name.n - 5)))
+        return true;
+    return err_set(l->err, ERR_BAD_REQUEST,
+        "Both %.*s and %.*s are set in %s: expected one of them", (int)name.n - 5, name.p,
+        STR_ARG(name), l->source);
 }
 
 static bool load_environment(struct load *l, char *const *environ_)
@@ -326,9 +138,9 @@ static bool load_environment(struct load *l, char *const *environ_)
         if (!value.p || !str_starts(name, STR("FIRN_")))
             continue;
         struct str bare = str_sub(name, 5, name.n - 5);
-        if (str_eq(bare, STR("CONFIG")) ||
-            (!str_eq(bare, STR("PORT_FILE")) && not_ours(bare, value)))
+        if (str_eq(bare, STR("CONFIG")) || not_ours(bare, value))
             continue;
+        TRY(check_once(l, environ_, name));
         TRY(set_named(l, bare, value));
     }
     return true;
@@ -354,10 +166,7 @@ static bool flag(
 
 static const char *config_path(struct load *l, int argc, char *const *argv, char *const *environ_)
 {
-    const char *path = NULL;
-    for (char *const *e = environ_; *e; e++)
-        if (strncmp(*e, "FIRN_CONFIG=", 12) == 0)
-            path = *e + 12;
+    const char *path = env_value(environ_, STR("FIRN_CONFIG"));
     struct err ignored;
     struct load probe = {l->a, l->conf, &ignored, ""};
     for (int i = 0; i < argc; i++) {
@@ -379,9 +188,6 @@ static bool load_flags(struct load *l, int argc, char *const *argv)
     }
     return true;
 }
-
-/* --- what spans several settings
- * -------------------------------------------------------------------- */
 
 static bool one_of(struct load *l, const char *env, const char *value, const char *const *words)
 {
@@ -438,13 +244,15 @@ static bool check_address(struct load *l, const char *env, const char *address)
         env, address);
 }
 
-static const char *env_value(char *const *environ_, const char *name)
+/* A folder named by the environment, without slashes at its end; absent when unset or empty. */
+static struct str env_folder(char *const *environ_, struct str name)
 {
-    size_t n = strlen(name);
-    for (char *const *e = environ_; *e; e++)
-        if (strncmp(*e, name, n) == 0 && (*e)[n] == '=' && (*e)[n + 1])
-            return *e + n + 1;
-    return NULL;
+    struct str folder = str_from(env_value(environ_, name));
+    if (folder.n == 0)
+        return (struct str){0};
+    while (folder.n > 0 && folder.p[folder.n - 1] == '/')
+        folder.n--;
+    return folder;
 }
 
 static bool set_places(struct load *l, char *const *environ_)
@@ -452,13 +260,14 @@ static bool set_places(struct load *l, char *const *environ_)
     struct config *c = l->conf;
     if (*c->database && *c->warehouse)
         return true;
-    const char *data = env_value(environ_, "XDG_DATA_HOME"), *home = env_value(environ_, "HOME");
-    if (!data && !home)
+    struct str data = env_folder(environ_, STR("XDG_DATA_HOME"));
+    struct str home = env_folder(environ_, STR("HOME"));
+    if (!data.p && !home.p)
         return err_set(l->err, ERR_BAD_REQUEST,
             "Neither FIRN_DATABASE and FIRN_WAREHOUSE nor HOME or XDG_DATA_HOME is set: nowhere to "
             "keep data");
-    struct str folder = data ? arena_printf(l->a, "%s/firn", data)
-                             : arena_printf(l->a, "%s/.local/share/firn", home);
+    struct str folder = data.p ? arena_printf(l->a, "%.*s/firn", STR_ARG(data))
+                               : arena_printf(l->a, "%.*s/.local/share/firn", STR_ARG(home));
     if (!*c->database)
         c->database = arena_printf(l->a, "sqlite:%s/firn.db", folder.p).p;
     if (!*c->warehouse)
@@ -492,62 +301,4 @@ bool config_load(struct arena *a, int argc, char *const *argv, char *const *envi
     TRY(set_places(&l, environ_));
     TRY(check_address(&l, "FIRN_LISTEN", out->listen));
     return check_address(&l, "FIRN_ADMIN_LISTEN", out->admin_listen);
-}
-
-/* --- help and print
- * ------------------------------------------------------------------------------- */
-
-static void put_flag(struct buf *b, const struct setting *s)
-{
-    buf_puts(b, "  --");
-    for (const char *p = s->field; *p; p++)
-        buf_putc(b, *p == '_' ? '-' : *p);
-}
-
-void config_help(struct buf *out)
-{
-    for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
-        const struct setting *s = &settings[i];
-        put_flag(out, s);
-        buf_putf(out, "  (%s", s->env);
-        if (*s->value)
-            buf_putf(out, ", default %s", s->value);
-        buf_putf(out, ")\n      %s\n", s->help);
-    }
-    buf_puts(out, "  --config  (FIRN_CONFIG)\n      File with lines 'name = value'\n");
-}
-
-static void put_value(struct buf *b, const struct setting *s, const void *field)
-{
-    switch (s->type) {
-    case TYPE_SECRET:
-        buf_puts(b, **(const char *const *)field ? "***" : "");
-        break;
-    case TYPE_TEXT:
-        buf_puts(b, *(const char *const *)field);
-        break;
-    case TYPE_LIST:
-        for (const char *const *p = *(const char *const *const *)field; *p; p++)
-            buf_putf(b, "%s%s", p == *(const char *const *const *)field ? "" : ",", *p);
-        break;
-    case TYPE_BOOL:
-        buf_puts(b, *(const bool *)field ? "true" : "false");
-        break;
-    case TYPE_SECONDS:
-        buf_putf(b, "%g", (double)*(const int64_t *)field / 1e6);
-        break;
-    case TYPE_INT:
-    case TYPE_BYTES:
-    default:
-        buf_putf(b, "%lld", (long long)*(const int64_t *)field);
-    }
-}
-
-void config_print(const struct config *c, struct buf *out)
-{
-    for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
-        buf_putf(out, "%s=", settings[i].field);
-        put_value(out, &settings[i], (const char *)c + settings[i].offset);
-        buf_putc(out, '\n');
-    }
 }

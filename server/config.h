@@ -18,8 +18,8 @@
  * a file with its value.
  *
  * The environment name is the key of the row; the flag of FIRN_S3_REGION is --s3-region (value
- * after a space or '='), its line in the file "s3_region = value" ('-' and '_' alike, '#' begins a
- * comment). X(field, type, environment, default, min, max, help) */
+ * after a space or '='), its line in the file "s3_region = value" ('-' and '_' alike, a line that
+ * begins with '#' is a comment). X(field, type, environment, default, min, max, help) */
 #define CONFIG_SETTINGS(X)                                                                         \
     X(listen, TEXT, "FIRN_LISTEN", "127.0.0.1:8181", 0, 0,                                         \
         "Address and port of the catalog; port 0 takes a free one")                                \
@@ -29,7 +29,7 @@
         "File to write both addresses into once the server is ready")                              \
     X(auth, TEXT, "FIRN_AUTH", "", 0, 0,                                                           \
         "\"none\" serves everybody, also on addresses other than loopback")                        \
-    X(database, SECRET, "FIRN_DATABASE", "", 0, 0,                                                   \
+    X(database, SECRET, "FIRN_DATABASE", "", 0, 0,                                                 \
         "sqlite:PATH or postgresql://USER@HOST/NAME; default: SQLite in $XDG_DATA_HOME/firn")      \
     X(pg_prepared, BOOL, "FIRN_PG_PREPARED", "true", 0, 0,                                         \
         "Named prepared statements; false behind poolers older than PgBouncer 1.21")               \

@@ -8,7 +8,7 @@
 #include "quirk.h"
 #include "table.h"
 
-enum { GZIP_FROM = 4096, GZIP_HEAD = 10, GZIP_TAIL = 8, ENTITY_MAX = 256 << 20 };
+enum { GZIP_FROM = 4096, GZIP_HEAD = 10, GZIP_TAIL = 8 };
 
 static const char gzip_head[GZIP_HEAD] = {0x1f, (char)0x8b, 8, 0, 0, 0, 0, 0, 0, (char)0xff};
 
@@ -46,8 +46,23 @@ static void body_text(struct call *c, const char *content_type, struct str text)
     reply_header(c, "Content-Type", str_from(content_type));
 }
 
-/* --- gzip
- * ----------------------------------------------------------------------------------------- */
+/* "q=0", "q=0.000": the client does not want it. */
+static bool refuses(struct str parameters)
+{
+    struct str rest = parameters;
+    while (rest.p) {
+        struct str value = str_cut(&rest, ';');
+        struct str name = str_trim(str_cut(&value, '='));
+        value = str_trim(value);
+        if (!str_eq_nocase(name, STR("q")) || value.n == 0)
+            continue;
+        size_t zeros = 0;
+        while (zeros < value.n && (value.p[zeros] == '0' || value.p[zeros] == '.'))
+            zeros++;
+        return zeros == value.n;
+    }
+    return false;
+}
 
 /* Does one of the listed codings say gzip, without q=0? */
 static bool accepts_gzip(const struct call *c)
@@ -56,11 +71,8 @@ static bool accepts_gzip(const struct call *c)
     while (rest.p) {
         struct str parameters = str_cut(&rest, ',');
         struct str coding = str_trim(str_cut(&parameters, ';'));
-        struct str q = parameters.p ? str_trim(parameters) : (struct str){0};
-        bool refused = str_starts(q, STR("q=0")) && !str_starts(q, STR("q=0."));
-        if ((str_eq_nocase(coding, STR("gzip")) || str_eq_nocase(coding, STR("x-gzip"))) &&
-            !refused)
-            return true;
+        if (str_eq_nocase(coding, STR("gzip")) || str_eq_nocase(coding, STR("x-gzip")))
+            return !refuses(parameters);
     }
     return false;
 }
@@ -79,7 +91,7 @@ static struct str deflate_piece(struct arena *a, struct str text, int flush)
     z.next_out = (Bytef *)out;
     z.avail_out = (uInt)cap;
     int end = deflate(&z, flush);
-    assert(end == (flush == Z_FINISH ? Z_STREAM_END : Z_OK));
+    assert(end == (flush == Z_FINISH ? Z_STREAM_END : Z_OK) && z.avail_in == 0 && z.avail_out > 0);
     (void)end;
     struct str piece = {out, cap - z.avail_out};
     deflateEnd(&z);
@@ -130,14 +142,11 @@ static void gzip_joined(struct call *c, struct str head, const struct deflated *
     reply_header(c, "Content-Encoding", STR("gzip"));
 }
 
-/* --- successes
- * ------------------------------------------------------------------------------------ */
-
 bool reply_json(struct call *c, struct buf *text)
 {
-    if (text->over)
-        return err_set(&c->err, ERR_INTERNAL, "the answer is larger than %d bytes", ENTITY_MAX);
     struct str s = buf_take(text, c->arena);
+    if (!s.p)
+        return err_set(&c->err, ERR_INTERNAL, "the answer is larger than %zu bytes", text->max);
     begin(c, 200, STR("no-store"));
     body_text(c, "application/json", s);
     if (s.n >= GZIP_FROM) {
@@ -212,19 +221,24 @@ bool reply_not_modified(struct call *c, struct str etag)
     return true;
 }
 
-/* A tag without W/, quotes, and the suffix some proxies add for a packed body. */
+/* Some proxies that pack a body put this behind its tag, inside or outside of the quotes. */
+static struct str without_suffix(struct str tag)
+{
+    static const struct str suffixes[] = {STR_INIT("--gzip"), STR_INIT("-gzip")};
+    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++)
+        if (str_ends(tag, suffixes[i]))
+            return str_sub(tag, 0, tag.n - suffixes[i].n);
+    return tag;
+}
+
 static struct str bare_tag(struct str tag)
 {
-    tag = str_trim(tag);
+    tag = without_suffix(str_trim(tag));
     if (str_starts(tag, STR("W/")))
         tag = str_sub(tag, 2, tag.n - 2);
     if (tag.n >= 2 && tag.p[0] == '"' && tag.p[tag.n - 1] == '"')
         tag = str_sub(tag, 1, tag.n - 2);
-    if (str_ends(tag, STR("-gzip")))
-        tag.n -= 5;
-    while (tag.n && tag.p[tag.n - 1] == '-')
-        tag.n--;
-    return tag;
+    return without_suffix(tag);
 }
 
 bool reply_etag_matches(const struct call *c, struct str etag)
@@ -264,9 +278,6 @@ bool reply_empty(struct call *c)
     return true;
 }
 
-/* --- errors
- * --------------------------------------------------------------------------------------- */
-
 /* What a client may read. Internal details stay in the log, under the id of the request. */
 static struct str error_message(struct call *c)
 {
@@ -279,6 +290,19 @@ static struct str error_message(struct call *c)
             "It is unknown whether the change was applied (request %.*s): %s", STR_ARG(c->id),
             e->msg);
     return str_from(e->msg);
+}
+
+/* A message may quote what a client sent, a path for example; JSON takes UTF-8 only. */
+static struct str readable(struct arena *a, struct str text)
+{
+    char *p = arena_cstr(a, text);
+    for (size_t i = 0; i < text.n;) {
+        size_t n = str_utf8_char(str_sub(text, i, text.n - i));
+        if (n == 0)
+            p[i] = '?';
+        i += n ? n : 1;
+    }
+    return (struct str){p, text.n};
 }
 
 void reply_error(struct call *c)
@@ -294,7 +318,7 @@ void reply_error(struct call *c)
         reply_header(c, "Allow", c->allow);
     buf_init(&b, 1 << 16);
     buf_puts(&b, "{\"error\":{\"message\":");
-    buf_json_str(&b, error_message(c));
+    buf_json_str(&b, readable(c->arena, error_message(c)));
     buf_puts(&b, ",\"type\":");
     buf_json_str(&b, str_from(err_type(kind)));
     buf_puts(&b, ",\"code\":");

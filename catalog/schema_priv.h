@@ -1,0 +1,28 @@
+/* What schema.c, schema_form.c and spec.c share: small views of a JSON tree. */
+#pragma once
+
+#include "schema.h"
+
+struct schema {
+    const json_t *tree;
+    struct arena *arena;
+    struct entry *entries; /* in the order of a walk: parents before children */
+    size_t n, cap;
+    size_t name_bytes;               /* of all full names */
+    struct entry **by_id, **by_name; /* sorted */
+};
+
+static inline struct str tree_text(const json_t *v)
+{
+    return (struct str){json_string_value(v), json_string_length(v)};
+}
+
+static inline struct str tree_member_text(const json_t *object, const char *name)
+{
+    return tree_text(json_object_get(object, name));
+}
+
+static inline bool tree_absent(const json_t *v)
+{
+    return !v || json_is_null(v);
+}
