@@ -93,7 +93,8 @@ struct call {
     enum { CALL_HEAD, CALL_BODY, CALL_WAITS, CALL_ANSWERED } state;
     enum { CALL_KEEP, CALL_CLOSE } connection_after;
     enum lane ran_in;
-    bool whole; /* the request is in */
+    bool whole;        /* the request is in */
+    struct str detail; /* of the error, for the log, where the client gets other words */
 };
 
 /* A call with its own warm arena; free also resets. */

@@ -231,6 +231,26 @@ static enum err_kind settled(const struct call *c)
     }
 }
 
+/* Words of the layers below speak of hosts and sockets: they are for the log. */
+static bool is_technical(const struct err *e)
+{
+    return e->file && (strstr(e->file, "sql/") || strstr(e->file, "storage/"));
+}
+
+static void speak_to_client(struct call *c)
+{
+    const char *text = "The database or the store cannot be reached at the moment, try again";
+
+    if (!is_technical(&c->err))
+        return;
+    if (c->err.kind == ERR_COMMIT_UNKNOWN)
+        text = "the database did not answer in time";
+    else if (c->err.kind != ERR_UNAVAILABLE && c->err.kind != ERR_BUSY)
+        return;
+    c->detail = arena_dup(c->arena, str_from(c->err.msg));
+    err_set_at(&c->err, c->err.kind, c->err.file, c->err.line, "%s", text);
+}
+
 void stage_fail(struct call *c)
 {
     enum err_kind kind = settled(c);
@@ -239,6 +259,7 @@ void stage_fail(struct call *c)
         err_wrap(&c->err, "unexpected %s", err_name(c->err.kind));
     if (kind != c->err.kind)
         err_as(&c->err, kind);
+    speak_to_client(c);
     reply_error(c);
 }
 
@@ -268,7 +289,7 @@ static void log_error(struct log_line *l, const struct call *c)
     if (!c->err.kind)
         return;
     log_str(l, "kind", str_from(err_name(c->err.kind)));
-    log_str(l, "message", str_from(c->err.msg));
+    log_str(l, "message", c->detail.p ? c->detail : str_from(c->err.msg));
     if (file.p) {
         log_str(l, "file", file);
         log_i64(l, "line", c->err.line);
