@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -32,6 +33,8 @@ static struct {
 
 void fetch_global_init(void)
 {
+    /* OpenSSL writes to sockets without MSG_NOSIGNAL, and curl leaves the signal to us. */
+    (void)signal(SIGPIPE, SIG_IGN);
     (void)curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 

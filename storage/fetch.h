@@ -44,6 +44,6 @@ MUST bool fetch_do(
     struct arena *a, const struct fetch_request *rq, struct fetch_response *out, struct err *err);
 /* Header value by name without case; absent: p == NULL. */
 struct str fetch_header(const struct fetch_response *r, const char *name);
-/* Once at start and end of the process. */
+/* Once at start and end of the process; from the start on SIGPIPE is ignored. */
 void fetch_global_init(void);
 void fetch_global_fini(void);
