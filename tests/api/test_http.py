@@ -1,0 +1,585 @@
+"""HTTP on the wire, byte by byte: what is refused, what is tolerated, and that no answer is anything
+but one well-formed message."""
+
+import json
+import socket
+import time
+
+import pytest
+
+from firn_client import SLOWNESS, Api, check_schema, ns_path, simple
+from firn_server import Server
+
+
+class Wire:
+    """A connection of raw bytes."""
+
+    def __init__(self, server, timeout=10):
+        self.socket = socket.create_connection(server.host_port, timeout=timeout * SLOWNESS)
+        self.rest = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, *pieces):
+        for piece in pieces:
+            self.socket.sendall(piece if isinstance(piece, bytes) else piece.encode("latin-1"))
+
+    def more(self):
+        data = self.socket.recv(65536)
+        self.rest += data
+        return data
+
+    def line(self):
+        while b"\r\n" not in self.rest:
+            if not self.more():
+                raise EOFError(self.rest)
+        line, _, self.rest = self.rest.partition(b"\r\n")
+        return line.decode("latin-1")
+
+    def answer(self, head=False):
+        """(status, headers, body) of the next answer; EOFError when the connection ended instead."""
+        status = int(self.line().split()[1])
+        headers = {}
+        while line := self.line():
+            name, _, value = line.partition(":")
+            assert name.lower() not in headers, f"header {name} twice"
+            headers[name.lower()] = value.strip()
+        length = 0 if head or status in (204, 304) or status < 200 else int(headers["content-length"])
+        while len(self.rest) < length:
+            if not self.more():
+                raise EOFError(self.rest)
+        body, self.rest = self.rest[:length], self.rest[length:]
+        return status, headers, body
+
+    def closed(self):
+        """Nothing more comes, the server ends the connection."""
+        try:
+            while self.more():
+                pass
+        except ConnectionResetError:
+            pass
+        return self.rest == b""
+
+
+def error(got, status, kind="BadRequestException"):
+    code, headers, body = got
+    assert code == status, got
+    assert headers["content-type"] == "application/json", got
+    document = json.loads(body)
+    check_schema("#/components/schemas/IcebergErrorResponse", document)
+    assert document["error"]["code"] == status
+    assert kind is None or document["error"]["type"] == kind, got
+    return document["error"]
+
+
+GET = "GET /v1/config HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+def after(server):
+    """The server still answers."""
+    with Wire(server) as wire:
+        wire.send(GET)
+        assert wire.answer()[0] == 200
+
+
+@pytest.fixture(autouse=True)
+def still_alive(server):
+    yield
+    after(server)
+
+
+# --- what is refused --------------------------------------------------------------
+
+
+BODY = '{"namespace":["smuggled"]}'
+
+
+@pytest.mark.parametrize("head", [
+    # two ways to say where the body ends
+    "Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 0",
+    "Content-Length: 26\r\nContent-Length: 5", "Content-Length: 26\r\nContent-Length: 26",
+    "Content-Length: 26, 26", "Content-Length: +26", "Content-Length: -1", "Content-Length: 0x1A",
+    "Content-Length: 26 ", "Content-Length: 2 6", "Content-Length: ", "Content-Length: 99999999999999999999",
+    "Transfer-Encoding: xchunked", "Transfer-Encoding: gzip, chunked", "Transfer-Encoding: chunked, chunked",
+    "Transfer-Encoding: identity", "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity",
+    "Transfer-Encoding: \x0bchunked", "Transfer-Encoding:\tchunked\r\nContent-Length: 5",
+    "Transfer-Encoding : chunked", "Content-Length : 26",
+    # two hosts, or none to speak of
+    "Host: other\r\nContent-Length: 26", "Content-Length: 26\r\nHost: h",
+    # lines that two parsers see differently
+    "X-A: b\r\n folded\r\nContent-Length: 26", "X-A: b\r\n\tfolded\r\nContent-Length: 26",
+    "X-A: b\nContent-Length: 26", " X-A: b\r\nContent-Length: 26", "X A: b\r\nContent-Length: 26",
+    ": b\r\nContent-Length: 26", "X-A\x01: b\r\nContent-Length: 26", "X-A: b\x00c\r\nContent-Length: 26",
+    "X-A: b\x01\r\nContent-Length: 26", "X-(A): b\r\nContent-Length: 26"])
+def test_requests_with_two_readings(server, head):
+    """400 and the connection is closed, so that no rest is taken for a next request. What one parser may
+    read as a harmless space is the exception: it then means what it says, once."""
+    with Wire(server) as wire:
+        wire.send(f"POST /v1/namespaces HTTP/1.1\r\nHost: h\r\n{head}\r\n\r\n{BODY}", GET)
+        try:
+            status, _, _ = got = wire.answer()
+        except (EOFError, ConnectionResetError):
+            return  # closed without a word
+        if head in ("Content-Length: 26 ", "Host: h"):
+            assert status in (200, 400, 409), got
+            return
+        assert 400 <= status < 500, got
+        if got[1].get("content-type") == "application/json":
+            error(got, status, None)
+        assert wire.closed(), "what followed was answered as a request"
+    api = Api(server)
+    api.head("/v1/namespaces/smuggled").expect(404)
+    api.close()
+
+
+def test_nothing_is_smuggled(server):
+    """A body that looks like a request, behind two lengths: never executed."""
+    inner = "DELETE /v1/namespaces/victim HTTP/1.1\r\nHost: h\r\n\r\n"
+    api = Api(server)
+    api.create_namespace("victim").expect(200, 409)
+    for head in ("Content-Length: 4\r\nTransfer-Encoding: chunked", "Content-Length: 0\r\nContent-Length: 60",
+                 "Transfer-Encoding: chunked\r\nTransfer-encoding: x"):
+        with Wire(server) as wire:
+            wire.send(f"POST /v1/namespaces HTTP/1.1\r\nHost: h\r\n{head}\r\n\r\n0\r\n\r\n{inner}")
+            assert wire.closed() or b"204" not in wire.rest
+    api.head("/v1/namespaces/victim").expect(204)
+    api.close()
+
+
+@pytest.mark.parametrize("head", ["Host: h\r\nHost: h", "Host: h\r\nHost: other"])
+def test_two_hosts(server, head):
+    """400 on any method."""
+    with Wire(server) as wire:
+        wire.send(f"GET /v1/config HTTP/1.1\r\n{head}\r\n\r\n", GET)
+        error(wire.answer(), 400)
+        assert wire.closed()
+
+
+def test_no_host(server):
+    """HTTP/1.1 needs one; HTTP/1.0 does not."""
+    with Wire(server) as wire:
+        wire.send("GET /v1/config HTTP/1.1\r\n\r\n")
+        error(wire.answer(), 400)
+    with Wire(server) as wire:
+        wire.send("GET /v1/config HTTP/1.0\r\n\r\n")
+        assert wire.answer()[0] == 200
+        assert wire.closed()
+
+
+@pytest.mark.parametrize("name", ["Authorization", "Content-Type", "If-None-Match", "Idempotency-Key"])
+def test_repeated_headers_that_decide_something(server, name):
+    """Twice is ambiguous: 400 (If-None-Match may also be read as one list)."""
+    with Wire(server) as wire:
+        wire.send(f"GET /v1/config HTTP/1.1\r\nHost: h\r\n{name}: a\r\n{name}: b\r\n\r\n")
+        status = wire.answer()[0]
+        assert status == 400 or (name == "If-None-Match" and status == 200)
+
+
+@pytest.mark.parametrize("line", [
+    "GET /v1/config", "GET", "GET  /v1/config HTTP/1.1", "GET /v1/config  HTTP/1.1", "GET /v1/con fig HTTP/1.1",
+    "/v1/config HTTP/1.1", "GET /v1/config HTTP/9.9", "GET /v1/config HTTP/2.0", "GET /v1/config http/1.1",
+    "GET v1/config HTTP/1.1", "GET http://elsewhere/v1/config HTTP/1.1", "GET ftp://h/v1/config HTTP/1.1",
+    "GET http:///v1/config HTTP/1.1", "GET /v1/config\x01 HTTP/1.1", "GET /v1/config#x HTTP/1.1",
+    "GET /v1/config\t HTTP/1.1", "PRI * HTTP/2.0"])
+def test_malformed_request_lines(server, line):
+    """A 4xx or 5xx (505), or the end of the connection; never a 200 to a guessed request."""
+    with Wire(server) as wire:
+        wire.send(line + "\r\nHost: h\r\n\r\n")
+        wire.socket.shutdown(socket.SHUT_WR)
+        try:
+            got = wire.answer()
+        except (EOFError, ConnectionResetError, KeyError):
+            return
+        assert got[0] >= 400, got
+
+
+def test_bare_line_feeds(server):
+    """Lines that end in LF alone are refused."""
+    with Wire(server) as wire:
+        wire.send("GET /v1/config HTTP/1.1\nHost: h\n\n")
+        try:
+            assert wire.answer()[0] >= 400
+        except (EOFError, ConnectionResetError):
+            pass
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "", "http://127.0.0.1:8181", "https://localhost"])
+def test_foreign_origins(server, origin):
+    """What scripts of web pages send carries Origin: 403, on reads and changes alike, nothing done."""
+    for method, path, body in (("GET", "/v1/config", ""), ("POST", "/v1/namespaces", '{"namespace":["browser"]}'),
+                               ("OPTIONS", "/v1/namespaces", "")):
+        with Wire(server) as wire:
+            wire.send(f"{method} {path} HTTP/1.1\r\nHost: h\r\nOrigin: {origin}\r\nContent-Length: {len(body)}\r\n\r\n{body}")
+            got = wire.answer()
+            error(got, 403, "ForbiddenException")
+            assert not any(h.startswith("access-control-") for h in got[1])
+    api = Api(server)
+    api.head("/v1/namespaces/browser").expect(404)
+    api.close()
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", "Get", "PROPFIND", "X", "GETX",
+                                    "DELETE"])
+def test_methods_that_are_not_allowed(server, method):
+    """405 with Allow, as an error document."""
+    with Wire(server) as wire:
+        wire.send(f"{method} /v1/config HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
+        got = wire.answer()
+        error(got, 405)
+        assert got[1]["allow"] == "GET"
+
+
+@pytest.mark.parametrize("path,allow", [
+    ("/v1/namespaces", {"GET", "POST"}), ("/v1/namespaces/a", {"GET", "HEAD", "DELETE"}),
+    ("/v1/namespaces/a/tables", {"GET", "POST"}), ("/v1/namespaces/a/tables/t", {"GET", "HEAD", "POST", "DELETE"}),
+    ("/v1/tables/rename", {"POST"}), ("/v1/namespaces/a/register", {"POST"}), ("/v1/namespaces/a/properties", {"POST"})])
+def test_allow_lists_what_there_is(server, path, allow):
+    """The methods of the path, with and without a prefix."""
+    for put in (f"PUT {path}", f"PUT {path.replace('/v1/', '/v1/p/')}"):
+        with Wire(server) as wire:
+            wire.send(f"{put} HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{{}}", GET)
+            got = wire.answer()
+            error(got, 405)
+            assert set(got[1]["allow"].split(", ")) == allow
+            assert wire.answer()[0] == 200
+
+
+def test_head_too_large(server):
+    """A header beyond the memory of a connection is refused; up to 16 KB is fine (bearer tokens)."""
+    with Wire(server) as wire:
+        wire.send(f"GET /v1/config HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {'x' * 16000}\r\n\r\n")
+        assert wire.answer()[0] == 200
+    with Wire(server) as wire:
+        try:
+            wire.send(f"GET /v1/config HTTP/1.1\r\nHost: h\r\nX: {'x' * 200000}\r\n\r\n")
+            assert wire.answer()[0] in (400, 413, 414, 431, 494)
+        except (EOFError, ConnectionError):
+            pass
+
+
+def test_many_headers(server):
+    """A hundred are fine, thousands are refused."""
+    for n, fine in ((100, True), (5000, False)):
+        with Wire(server) as wire:
+            try:
+                wire.send("GET /v1/config HTTP/1.1\r\nHost: h\r\n" + "".join(f"X-{i}: y\r\n" for i in range(n)) + "\r\n")
+                status = wire.answer()[0]
+            except (EOFError, ConnectionError):
+                status = 431
+            assert status == 200 if fine else status in (400, 431), (n, status)
+
+
+def test_long_targets(server):
+    """A path of 8 KB is looked at, one beyond all memory is refused."""
+    for n in (8000, 300000):
+        with Wire(server) as wire:
+            try:
+                wire.send(f"GET /v1/namespaces/{'x' * n} HTTP/1.1\r\nHost: h\r\n\r\n")
+                assert 400 <= wire.answer()[0] < 500
+            except (EOFError, ConnectionError):
+                assert n > 8000
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "gzip, gzip", "x"])
+def test_compressed_bodies(server, coding):
+    """415: request bodies come as they are."""
+    with Wire(server) as wire:
+        wire.send(f"POST /v1/namespaces HTTP/1.1\r\nHost: h\r\nContent-Encoding: {coding}\r\nContent-Length: 26\r\n\r\n{BODY}")
+        error(wire.answer(), 415)
+
+
+# --- what is tolerated ----------------------------------------------------------------
+
+
+def test_absolute_targets(server):
+    """`GET http://host/path` is understood for the host it talks to."""
+    host, port = server.host_port
+    for path in ("/v1/config", "/v1/namespaces?pageToken="):
+        with Wire(server) as wire:
+            wire.send(f"GET http://{host}:{port}{path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n")
+            assert wire.answer()[0] == 200
+
+
+def test_upgrade_is_ignored(server):
+    """Java's client offers `Upgrade: TLS/1.2`; h2c is offered by others."""
+    for upgrade in ("TLS/1.2", "h2c", "websocket"):
+        with Wire(server) as wire:
+            wire.send(f"GET /v1/config HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: {upgrade}\r\n"
+                      "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n", GET)
+            assert wire.answer()[0] == 200 and wire.answer()[0] == 200
+
+
+def test_content_type_on_requests_without_a_body(server, api):
+    """Java sends it with every GET, HEAD and DELETE."""
+    ns = api.new_namespace()
+    for method in ("GET", "HEAD", "DELETE"):
+        api.request(method, ns_path(ns), headers={"Content-Type": "application/json", "Accept": "application/json"}).expect(
+            200, 204)
+
+
+@pytest.mark.parametrize("kind", [None, "application/json; charset=UTF-8", "text/plain", "application/x-www-form-urlencoded",
+                                  "application/octet-stream", ""])
+def test_content_types_of_bodies_are_not_policed(server, api, kind):
+    """Clients send all kinds, or none."""
+    name = api.new_name()
+    api.request("POST", "/v1/namespaces", json.dumps({"namespace": [name]}).encode(),
+                {} if kind is None else {"Content-Type": kind}).ok()
+
+
+@pytest.mark.parametrize("accept", [None, "*/*", "application/json", "text/html", "application/xml;q=0.9", ""])
+def test_any_accept(server, api, accept):
+    """The answer is JSON, whatever a client would like best."""
+    api.request("GET", "/v1/config", headers={} if accept is None else {"Accept": accept}).ok()
+
+
+def chunked(text, size):
+    data = text.encode()
+    pieces = [data[i:i + size] for i in range(0, len(data), size)]
+    return b"".join(f"{len(p):x}\r\n".encode() + p + b"\r\n" for p in pieces) + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize("size", [1, 7, 100000])
+def test_chunked_bodies(server, api, size):
+    """ClickHouse sends no Content-Length."""
+    ns, name = api.new_namespace(), "t"
+    with Wire(server) as wire:
+        wire.send(f"POST {ns_path(ns)}/tables HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
+                  chunked(json.dumps({"name": name, "schema": simple()}), size), GET)
+        assert wire.answer()[0] == 200
+        assert wire.answer()[0] == 200
+    assert api.names(ns) == ["t"]
+
+
+def test_chunk_extensions_and_trailers(server, api):
+    """They are read over."""
+    with Wire(server) as wire:
+        name = api.new_name()
+        body = json.dumps({"namespace": [name]})
+        wire.send("POST /v1/namespaces HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: Chunked\r\n\r\n"
+                  f"{len(body):X};a=b\r\n{body}\r\n0\r\nX-Trailer: y\r\n\r\n")
+        assert wire.answer()[0] in (200, 400)
+
+
+@pytest.mark.parametrize("chunks", ["x\r\n", "-1\r\n\r\n", "ffffffffffffffffff\r\n", "5\r\nabc\r\n0\r\n\r\n", "1\r\naX0\r\n\r\n"])
+def test_malformed_chunks(server, chunks):
+    """400 or the end of the connection."""
+    with Wire(server) as wire:
+        wire.send("POST /v1/namespaces HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
+        wire.socket.shutdown(socket.SHUT_WR)
+        try:
+            assert wire.answer()[0] >= 400
+        except (EOFError, ConnectionError):
+            pass
+
+
+def test_body_in_small_pieces(server, api):
+    """A request may come byte by byte."""
+    name = api.new_name()
+    body = json.dumps({"namespace": [name]})
+    text = f"POST /v1/namespaces HTTP/1.1\r\nHost: h\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    with Wire(server) as wire:
+        for byte in text.encode():
+            wire.send(bytes([byte]))
+        assert wire.answer()[0] == 200
+
+
+def test_expect_100_continue(server, api):
+    """curl waits for 100 before it sends a large body; a refusal comes before the body."""
+    name = api.new_name()
+    body = json.dumps({"namespace": [name], "properties": {"a": "x" * 100000}})
+    with Wire(server) as wire:
+        wire.send(f"POST /v1/namespaces HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: {len(body)}\r\n\r\n")
+        assert wire.answer()[0] == 100
+        wire.send(body)
+        assert wire.answer()[0] == 200
+    for path, length, status in (("/v1/nothing", 10, 404), ("/v1/namespaces", 200 * 1024 * 1024, 413)):
+        with Wire(server) as wire:
+            wire.send(f"POST {path} HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n")
+            error(wire.answer(), status)
+
+
+def test_pipelined_requests(server):
+    """Sent at once, answered in order."""
+    with Wire(server) as wire:
+        wire.send(GET * 20 + "GET /v1/nothing HTTP/1.1\r\nHost: h\r\n\r\n" + "HEAD /v1/namespaces/zz HTTP/1.1\r\nHost: h\r\n\r\n" + GET)
+        for _ in range(20):
+            assert wire.answer()[0] == 200
+        assert wire.answer()[0] == 404
+        assert wire.answer(head=True)[0] == 404
+        assert wire.answer()[0] == 200
+
+
+def test_connections_are_kept(server):
+    """A connection serves many requests, of both lanes, errors included, until the client says close."""
+    with Wire(server) as wire:
+        for i in range(50):
+            path = ("/v1/config", "/v1/namespaces", "/v1/nothing", "/v1/namespaces/none", "/v1/namespaces?pageSize=0")[i % 5]
+            wire.send(f"GET {path} HTTP/1.1\r\nHost: h\r\n\r\n")
+            assert wire.answer()[0] == (200, 200, 404, 404, 400)[i % 5]
+        wire.send("GET /v1/config HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        status, headers, _ = wire.answer()
+        assert status == 200 and headers["connection"].lower() == "close"
+        assert wire.closed()
+
+
+def test_http_1_0_keep_alive(server):
+    """Only when asked for."""
+    with Wire(server) as wire:
+        wire.send("GET /v1/config HTTP/1.0\r\nHost: h\r\n\r\n")
+        assert wire.answer()[0] == 200 and wire.closed()
+
+
+def test_clients_that_go_away(server, api):
+    """Connections cut in the head, in the body, and before the answer was read."""
+    body = json.dumps({"namespace": [api.new_name()]})
+    whole = f"POST /v1/namespaces HTTP/1.1\r\nHost: h\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    for cut in (1, 10, 40, len(whole) - len(body), len(whole) - 1, len(whole)):
+        for _ in range(5):
+            wire = Wire(server)
+            wire.send(whole[:cut])
+            wire.socket.close()
+    deadline = time.monotonic() + 10 * SLOWNESS
+    while api.server.metric("firn_connections") > 5 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert api.server.metric("firn_connections") <= 5
+
+
+def test_request_ids(server, api):
+    """X-Request-ID comes back when it is one, else the trace id of traceparent, else a new one."""
+    assert api.request("GET", "/v1/config", headers={"X-Request-ID": "abc-123_x"}).header("X-Request-ID") == "abc-123_x"
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    got = api.request("GET", "/v1/config", headers={"traceparent": f"00-{trace}-00f067aa0ba902b7-01"})
+    assert trace in got.header("X-Request-ID")
+    for bad in ("x" * 300, "a b", "a\tb", "\u00fc"):
+        got = api.request("GET", "/v1/config", headers={"X-Request-ID": bad.encode("utf-8").decode("latin-1")})
+        assert got.header("X-Request-ID") and got.header("X-Request-ID") != bad
+    ids = {api.get("/v1/config").header("X-Request-ID") for _ in range(10)}
+    assert len(ids) == 10
+    with Wire(server) as wire:
+        wire.send("GET /v1/nothing HTTP/1.1\r\nHost: h\r\nX-Request-ID: find-me-1\r\n\r\n")
+        assert wire.answer()[1]["x-request-id"] == "find-me-1"
+    server.wait_log("find-me-1")
+
+
+def test_headers_of_answers(server):
+    """Nothing sniffs, nothing is cached by others, nothing is said about our insides."""
+    with Wire(server) as wire:
+        wire.send(GET)
+        _, headers, _ = wire.answer()
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "no-store" in headers["cache-control"]
+        assert "server" not in headers and "x-powered-by" not in headers
+        assert "date" in headers
+
+
+def test_unseparated_separator_byte(server, api):
+    """DuckDB writes the separator as the raw byte 0x1F into the request line."""
+    ns = api.new_name()
+    api.create_namespace([ns, "b"]).ok()
+    with Wire(server) as wire:
+        wire.send(f"GET /v1/namespaces/{ns}\x1fb HTTP/1.1\r\nHost: h\r\n\r\n")
+        status, _, body = wire.answer()
+        assert status == 200 and json.loads(body)["namespace"] == [ns, "b"]
+        wire.send(f"GET /v1/namespaces?parent={ns}\x1fb HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert wire.answer()[0] == 200
+
+
+def test_raw_utf8_in_a_path(server, api):
+    """Bytes beyond ASCII that a client did not encode are taken as the UTF-8 they are, or refused."""
+    ns = api.new_name()
+    api.create_namespace([ns, "\u00fc"]).ok()
+    with Wire(server) as wire:
+        wire.send(f"GET /v1/namespaces/{ns}%1F".encode() + "\u00fc".encode() + b" HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert wire.answer()[0] in (200, 400)
+    with Wire(server) as wire:
+        wire.send(f"GET /v1/namespaces/{ns}%1F".encode() + b"\xfc HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert wire.answer()[0] == 400
+
+
+def test_delete_of_clickhouse(server, api):
+    """ClickHouse repeats a DELETE that was answered 204 and reports the second one's 404: it gets 200."""
+    ns = api.new_namespace()
+    api.create(ns, "t").ok()
+    answer = api.request("DELETE", f"{ns_path(ns)}/tables/t?purgeRequested=False",
+                         headers={"User-Agent": "ClickHouse/26.9.2.1"}, check=False)
+    assert answer.status == 200 and answer.body == b"{}"
+    api.create(ns, "t").ok()
+    api.request("DELETE", f"{ns_path(ns)}/tables/t", headers={"User-Agent": "PyIceberg/0.12.0"}).expect(204)
+
+
+# --- time ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def impatient():
+    with Server(env={"FIRN_HEAD_TIMEOUT": "1", "FIRN_BODY_TIMEOUT": "1", "FIRN_IDLE_TIMEOUT": "1",
+                     "FIRN_CONNECTION_LIMIT": "40"}) as firn:
+        yield firn
+
+
+def test_slow_heads_and_bodies_are_ended(impatient):
+    """A client that trickles is told so and cut off, however steadily the bytes come."""
+    for start in ("GET /v1/config HTTP/1.1\r\nHost: h\r\nX: ",
+                  "POST /v1/namespaces HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n{"):
+        with Wire(impatient) as wire:
+            wire.send(start)
+            begin = time.monotonic()
+            try:
+                while time.monotonic() - begin < 8 * SLOWNESS:
+                    wire.send("x")
+                    time.sleep(0.1)
+                    wire.socket.setblocking(False)
+                    try:
+                        if not wire.more() or wire.rest:
+                            break
+                    except BlockingIOError:
+                        pass
+                    finally:
+                        wire.socket.settimeout(10)
+            except ConnectionError:
+                pass
+            assert 0.5 < time.monotonic() - begin < 6 * SLOWNESS
+            if wire.rest:
+                error(wire.answer(), 408)
+                assert wire.closed()
+    after(impatient)
+
+
+def test_idle_connections_are_closed(impatient):
+    """Quietly; a request within the time starts it anew."""
+    with Wire(impatient) as wire:
+        for _ in range(4):
+            time.sleep(0.5)
+            wire.send(GET)
+            assert wire.answer()[0] == 200
+        begin = time.monotonic()
+        assert wire.closed() and wire.rest == b""
+        assert 0.5 < time.monotonic() - begin < 6 * SLOWNESS
+
+
+def test_connection_limit(impatient):
+    """Beyond the limit connections are not served; when others end, new ones are."""
+    wires = []
+    try:
+        for _ in range(120):
+            try:
+                wires.append(Wire(impatient))
+            except OSError:
+                break
+        assert impatient.metric("firn_connections") <= 42
+        assert impatient.health("ready") == 200
+    finally:
+        for wire in wires:
+            wire.socket.close()
+    deadline = time.monotonic() + 10 * SLOWNESS
+    while True:
+        try:
+            after(impatient)
+            return
+        except (OSError, EOFError):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
