@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """botocore judges our signer: it builds and signs requests, ours signs the same, all must agree.
 
-usage: botocore_judge.py PATH_OF_sigv4_print     (with a Python that has botocore)
+usage: botocore_judge.py [PATH_OF_sigv4_print]   (with a Python that has botocore)
+Without a path the program of the build folder FIRN_TEST_BUILD is taken.
 
 Two kinds of requests: those of a real botocore client (so its encoding of odd keys is compared with
 ours as well), and hand-made ones with odd queries and headers.
 """
 
 import datetime
+import os
 import random
 import subprocess
 import sys
@@ -78,15 +80,15 @@ class Judge:
         blocks = [block for block in out.decode().split("\n\n") if block.strip()]
         if len(blocks) != len(self.cases):
             sys.exit(f"{len(self.cases)} requests, {len(blocks)} answers")
-        failed = 0
+        failed = 0  # requests
         for block, (what, expected) in zip(blocks, self.expected):
             ours = dict(line.split(": ", 1) if ": " in line else (line.rstrip(":"), "") for line in block.splitlines())
-            for name, value in expected.items():
-                if ours.get(name) != value:
-                    failed += 1
-                    print(f"FAILED {what}: {name}\n  botocore: {value}\n  ours:     {ours.get(name)}")
-                    print(f"  canonical: {ours.get('canonical')}")
-        print(f"{len(self.cases)} requests, {failed} disagreements")
+            wrong = {name: value for name, value in expected.items() if ours.get(name) != value}
+            failed += 1 if wrong else 0
+            for name, value in wrong.items():
+                print(f"FAILED {what}: {name}\n  botocore: {value}\n  ours:     {ours.get(name)}")
+                print(f"  canonical: {ours.get('canonical')}")
+        print(f"{len(self.cases) - failed} passed, {failed} failed, 0 skipped")
         return failed
 
 
@@ -192,7 +194,8 @@ def main():
     add_client_requests(judge)
     add_made_requests(judge)
     add_presigned(judge)
-    return 1 if judge.run(sys.argv[1]) else 0
+    program = sys.argv[1] if len(sys.argv) > 1 else os.environ["FIRN_TEST_BUILD"] + "/tests/unit/storage/sigv4_print"
+    return 1 if judge.run(program) else 0
 
 
 if __name__ == "__main__":
