@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "admin.h"
 #include "arena.h"
@@ -15,6 +16,8 @@
 #include "store.h"
 
 extern char **environ;
+
+enum { FILES_MAX = 65536, LARGE_BYTES = 1024 * 1024 };
 
 static int run_serve(const struct config *conf, struct err *err)
 {
@@ -33,9 +36,17 @@ static int run_migrate(const struct config *conf, struct err *err)
     return 0;
 }
 
+static void to_one_line(char *text)
+{
+    for (; *text; text++)
+        if (*text == '\n' || *text == '\t')
+            *text = ' ';
+}
+
 /* One line each; *ok becomes false with the first that is wrong. */
 static void line(const char *what, bool good, struct err *err, bool *ok)
 {
+    to_one_line(err->msg);
     printf("%-14s %s%s\n", what, good ? "ok" : "FAILED: ", good ? "" : err->msg);
     *ok = *ok && good;
     err_clear(err);
@@ -118,9 +129,17 @@ static const struct command *find_command(const char *name)
 /* Before any thread and any JSON. */
 static void prepare_process(void)
 {
+    struct rlimit files;
+
     signal(SIGPIPE, SIG_IGN);
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < FILES_MAX) {
+        files.rlim_cur = files.rlim_max < FILES_MAX ? files.rlim_max : FILES_MAX;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
 #ifdef M_ARENA_MAX
     mallopt(M_ARENA_MAX, 4); /* threads share the allocator's memory: a small process */
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES); /* what a large request took goes back at once */
+    mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
 #endif
     json_set_alloc_funcs(xmalloc_json, xfree);
     json_object_seed(0);
@@ -148,10 +167,21 @@ static void open_log(const struct config *conf)
     buf_fini(&b);
 }
 
+/* Where logs are read by machines, the last line is no other. */
+static void complain(const struct command *command, const struct config *conf, struct err *err)
+{
+    if (command->run == run_serve && conf->log_format && strcmp(conf->log_format, "json") == 0) {
+        log_write(LOG_ERROR, "start", "%s", err->msg);
+        return;
+    }
+    to_one_line(err->msg);
+    fprintf(stderr, "firn %s: %s\n", command->name, err->msg);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     AUTO(arena_free) struct arena *arena = arena_new();
-    struct config conf;
+    struct config conf = {0};
     struct err err = {0};
 
     int code = 2;
@@ -162,7 +192,7 @@ static int run(const struct command *command, int argc, char **argv)
         fetch_global_fini();
     }
     if (code && err.kind)
-        fprintf(stderr, "firn %s: %s\n", command->name, err.msg);
+        complain(command, &conf, &err);
     return code;
 }
 
