@@ -66,8 +66,6 @@ static bool check_characters(struct str uri, struct err *err)
         if (what)
             return err_set(err, ERR_STORE_BAD_URI, "Invalid location: %s at byte %zu", what, i);
     }
-    if (uri.p[uri.n - 1] == ' ')
-        return err_set(err, ERR_STORE_BAD_URI, "Invalid location: it ends in a blank");
     return true;
 }
 
@@ -140,6 +138,8 @@ static bool write_path(
 {
     while (str_ends(rest, STR("/")))
         rest.n--;
+    if (str_ends(rest, STR(" ")))
+        return err_set(err, ERR_STORE_BAD_URI, "Invalid location: it ends in a blank");
     if (rest.n > 0 && rest.p[0] == '/')
         rest = str_sub(rest, 1, rest.n - 1);
     char *start = *end;

@@ -90,6 +90,8 @@ START_TEST(test_location_parse__refused)
         "s3://bucket/a\xe2\x80\xaex",
         "s3://bucket/a\xef\xbb\xbf",
         "s3://bucket/a ",
+        "s3://bucket/a /",
+        "file:///a// //",
         " s3://bucket/a",
         "s3://bucket/s3://other/a",
         "file:",
