@@ -24,11 +24,9 @@ static bool find_op(struct call *c)
 {
     enum op_method method;
 
-    if (!op_method_parse(c->method, &method)) {
-        c->allow = STR("GET, HEAD, POST, DELETE");
-        return err_set(
-            &c->err, ERR_METHOD, "Method is not supported, only GET, HEAD, POST, DELETE");
-    }
+    /* Also for a method that no operation has the path decides which ones are allowed. */
+    if (!op_method_parse(c->method, &method))
+        method = OP_METHOD_COUNT;
     TRY(op_find(c->arena, method, c->path, &c->route, &c->allow, &c->err));
     c->op = c->route.op;
     return true;
