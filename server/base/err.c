@@ -58,7 +58,7 @@ static void err_store(struct err *err, const struct text *t)
     err->msg[msg.n] = '\0';
 }
 
-bool err_set_at(
+void err_set_at(
     struct err *err, enum err_kind kind, const char *file, int line, const char *fmt, ...)
 {
     struct text t;
@@ -71,10 +71,9 @@ bool err_set_at(
     err->kind = kind;
     err->file = file;
     err->line = line;
-    return false;
 }
 
-bool err_wrap(struct err *err, const char *fmt, ...)
+void err_wrap_in(struct err *err, const char *fmt, ...)
 {
     struct text t;
     t.n = 0;
@@ -85,13 +84,11 @@ bool err_wrap(struct err *err, const char *fmt, ...)
     text_add_str(&t, STR(": "));
     text_add_str(&t, str_from(err->msg));
     err_store(err, &t);
-    return false;
 }
 
-bool err_as(struct err *err, enum err_kind kind)
+void err_as_kind(struct err *err, enum err_kind kind)
 {
     err->kind = kind;
-    return false;
 }
 
 void err_clear(struct err *err)

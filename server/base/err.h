@@ -64,14 +64,25 @@ struct err {
     char msg[1024]; /* cut at a UTF-8 boundary */
 };
 
+/* The analyzers of callers in other files must see that these yield false. */
+#define ERR_FALSE(call)                                                                            \
+    __extension__({                                                                                \
+        (call);                                                                                    \
+        false;                                                                                     \
+    })
+
 /* Fills *err and yields false: return err_set(err, ERR_NO_SUCH_TABLE, "Table does not exist: %s", n); */
-#define err_set(err, kind, ...) err_set_at((err), (kind), __FILE__, __LINE__, __VA_ARGS__)
-bool err_set_at(struct err *err, enum err_kind kind, const char *file, int line, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+#define err_set(err, kind, ...)                                                                    \
+    ERR_FALSE(err_set_at((err), (kind), __FILE__, __LINE__, __VA_ARGS__))
 /* Puts context in front of the message while unwinding ("context: message"); yields false. */
-bool err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define err_wrap(err, ...) ERR_FALSE(err_wrap_in((err), __VA_ARGS__))
 /* Another kind, same message; yields false. */
-bool err_as(struct err *err, enum err_kind kind);
+#define err_as(err, kind) ERR_FALSE(err_as_kind((err), (kind)))
+
+void err_set_at(struct err *err, enum err_kind kind, const char *file, int line, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+void err_wrap_in(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void err_as_kind(struct err *err, enum err_kind kind);
 void err_clear(struct err *err);
 
 int err_status(enum err_kind kind);
