@@ -50,6 +50,7 @@ struct http {
     size_t body_bytes, body_bytes_max; /* of all requests that are being received */
     unsigned calls, waiting;
     bool resumed, quiesced;
+    bool freed; /* a connection ended in the last run */
 };
 
 /* --- patience ----------------------------------------------------------------------------------
@@ -120,6 +121,7 @@ static void on_connection(
     peer_wait(h, p, PATIENT_NONE);
     xfree(p);
     *context = NULL;
+    h->freed = true;
     metric_change(METRIC_connections, -1);
 }
 
@@ -338,6 +340,7 @@ static enum MHD_Result on_whole(struct http *h, struct call *c, void **context)
 }
 
 /* Called with the head, with each piece of the body, with its end, and after http_resume. */
+/* The library's signature. NOLINTNEXTLINE(readability-function-size) */
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *con, const char *url,
     const char *method, const char *version, const char *data, size_t *size, void **context)
 {
@@ -488,7 +491,9 @@ int http_timeout_ms(struct http *h)
     int64_t soonest = INT64_MAX;
     const struct peer *p;
 
-    if (h->resumed)
+    /* At its limit the library no longer watches the listening socket, and below it watches again
+     * from the next run on. */
+    if (h->resumed || h->freed)
         return 0;
     if (MHD_get_timeout(h->daemon, &library) == MHD_YES)
         soonest = library > INT32_MAX ? INT32_MAX : (int64_t)library;
@@ -504,7 +509,7 @@ int http_timeout_ms(struct http *h)
 
 void http_run(struct http *h)
 {
-    h->resumed = false;
+    h->resumed = h->freed = false;
     give_up_on_slow(h);
     MHD_run(h->daemon);
 }

@@ -547,9 +547,9 @@ def test_clients_that_go_away(impatient):
             wire.send(whole[:cut])
             wire.socket.close()
     deadline = time.monotonic() + 15 * SLOWNESS
-    while impatient.metric("firn_connections") > 0 and time.monotonic() < deadline:
+    while impatient.metric("firn_connections") > 1 and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert impatient.metric("firn_connections") == 0
+    assert impatient.metric("firn_connections") <= 1  # the one that asks
 
 
 def test_idle_connections_are_closed(impatient):
