@@ -255,34 +255,49 @@ bool exec_wait_idle(struct exec *e, int64_t deadline_us)
     return idle;
 }
 
-void exec_stop(struct exec *e)
+/* NOLINTNEXTLINE(readability-function-size): the macros of sys/queue.h */
+static void take_parked(struct key_list *keys, struct task_queue *to)
 {
-    struct task_queue refused = STAILQ_HEAD_INITIALIZER(refused);
-    struct exec_task *t;
     struct key *k;
 
-    pthread_mutex_lock(&e->lock);
-    e->stopped = true;
+    LIST_FOREACH(k, keys, link)
+    {
+        STAILQ_CONCAT(to, &k->parked);
+        k->n_parked = 0;
+    }
+}
+
+/* The first of everything that has not begun; the keys that only waiting tasks held go. */
+static struct exec_task *take_waiting(struct exec *e)
+{
+    struct task_queue waiting = STAILQ_HEAD_INITIALIZER(waiting);
+    struct exec_task *t;
+
     for (unsigned i = 0; i < KEY_BUCKETS; i++)
-        LIST_FOREACH(k, &e->keys[i], link)
-        {
-            STAILQ_CONCAT(&refused, &k->parked);
-            k->n_parked = 0;
-        }
-    /* The keys of tasks in the queue go with them; those of running tasks end with these. */
+        take_parked(&e->keys[i], &waiting);
     STAILQ_FOREACH(t, &e->queue, link)
     if (t->key)
         key_pass_on(e, t->key);
-    STAILQ_CONCAT(&refused, &e->queue);
+    STAILQ_CONCAT(&waiting, &e->queue);
     e->n_queue = e->n_parked = 0;
+    return STAILQ_FIRST(&waiting);
+}
+
+void exec_stop(struct exec *e)
+{
+    struct exec_task *t, *next;
+
+    pthread_mutex_lock(&e->lock);
+    e->stopped = true;
+    t = take_waiting(e);
     gauge(e);
     pthread_cond_broadcast(&e->work);
     if (!e->n_running)
         pthread_cond_broadcast(&e->idle);
     pthread_mutex_unlock(&e->lock);
 
-    while ((t = STAILQ_FIRST(&refused))) {
-        STAILQ_REMOVE_HEAD(&refused, link);
+    for (; t; t = next) {
+        next = STAILQ_NEXT(t, link); /* the task may be gone afterwards */
         t->refuse(t);
     }
 }

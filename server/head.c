@@ -66,6 +66,14 @@ bool head_header(struct call *c, struct str name, struct str value)
     return true;
 }
 
+static bool is_number(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+    return s.n > 0;
+}
+
 static bool check_framing(struct call *c)
 {
     struct str length = c->headers[HEADER_CONTENT_LENGTH];
@@ -75,10 +83,7 @@ static bool check_framing(struct call *c)
         return refuse(c, "both Content-Length and Transfer-Encoding are given");
     if (coding.p && !str_eq_nocase(coding, STR("chunked")))
         return refuse(c, "Transfer-Encoding must be \"chunked\"");
-    for (size_t i = 0; i < length.n; i++)
-        if (length.p[i] < '0' || length.p[i] > '9')
-            return refuse(c, "Content-Length must be a number");
-    if (length.p && !length.n)
+    if (length.p && !is_number(length))
         return refuse(c, "Content-Length must be a number");
     return true;
 }

@@ -103,6 +103,12 @@ static void give_up_on_slow(struct http *h)
         }
 }
 
+static void count(const struct http *h, int by)
+{
+    if (h->service.counting == HTTP_COUNTED)
+        metric_change(METRIC_connections, by);
+}
+
 static void on_connection(
     void *cls, struct MHD_Connection *con, void **context, enum MHD_ConnectionNotificationCode code)
 {
@@ -115,14 +121,14 @@ static void on_connection(
         p->patience = PATIENT_NONE;
         peer_wait(h, p, PATIENT_IDLE);
         *context = p;
-        metric_change(METRIC_connections, 1);
+        count(h, 1);
         return;
     }
     peer_wait(h, p, PATIENT_NONE);
     xfree(p);
     *context = NULL;
     h->freed = true;
-    metric_change(METRIC_connections, -1);
+    count(h, -1);
 }
 
 /* --- answers -----------------------------------------------------------------------------------
@@ -340,7 +346,7 @@ static enum MHD_Result on_whole(struct http *h, struct call *c, void **context)
 }
 
 /* Called with the head, with each piece of the body, with its end, and after http_resume. */
-/* The library's signature. NOLINTNEXTLINE(readability-function-size) */
+/* NOLINTNEXTLINE(readability-function-size): the library's signature */
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *con, const char *url,
     const char *method, const char *version, const char *data, size_t *size, void **context)
 {

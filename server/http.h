@@ -23,8 +23,9 @@ enum http_next {
 /* Whom the daemon serves. All run in the thread that drives it, inside http_run or http_stop. */
 struct http_service {
     void *owner;
-    struct call *(*take)(void *owner);         /* an empty call for a new request */
-    void (*give)(void *owner, struct call *c); /* its answer is sent, or its client gone */
+    enum { HTTP_COUNTED, HTTP_UNCOUNTED } counting; /* of connections in the metrics */
+    struct call *(*take)(void *owner);              /* an empty call for a new request */
+    void (*give)(void *owner, struct call *c);      /* its answer is sent, or its client gone */
     /* The head is in, id, method, uri, path, query and headers are set and passed the checks of the
      * protocol. True: go on, with c->body_limit. False: c->err is answered once the body is read
      * away. */

@@ -198,7 +198,7 @@ static void reopen(struct lookup *l)
         return;
     l->reopening = exec_submit_upkeep(l->server->exec, &l->reopen) == EXEC_TAKEN;
     if (!l->reopening)
-        l->reopen_at_us = clock_mono_us() + BACK_OFF_MAX_MS * 1000;
+        l->reopen_at_us = clock_mono_us() + BACK_OFF_MAX_MS * INT64_C(1000);
 }
 
 static void lost(struct lookup *l, const struct err *err)

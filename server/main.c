@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "admin.h"
 #include "arena.h"
@@ -14,8 +15,6 @@
 #include "serve.h"
 #include "sql.h"
 #include "store.h"
-
-extern char **environ;
 
 enum { FILES_MAX = 65536, LARGE_BYTES = 1024 * 1024 };
 

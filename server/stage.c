@@ -10,8 +10,6 @@
 #include "metric.h"
 #include "scan.h"
 
-extern bool (*const op_handlers[OP_COUNT])(struct call *c);
-
 enum {
     IGNORED_BODY = 64 * 1024, /* that some clients send where none belongs */
     FAST_BODY = 16 * 1024,    /* larger ones are not parsed in a worker */

@@ -319,7 +319,7 @@ static void worker_free(struct worker **pw)
 
 static bool open_parts(struct worker *w, int listen_fd, unsigned connections, struct err *err)
 {
-    struct http_service service = {w, take, give, head, start};
+    struct http_service service = {w, HTTP_COUNTED, take, give, head, start};
 
     w->epoll = epoll_create1(EPOLL_CLOEXEC);
     w->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
