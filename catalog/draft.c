@@ -12,7 +12,7 @@
 #include "update_priv.h"
 #include "uuid.h"
 
-enum { FRAGMENT_MAX = 1 << 30 };
+enum { FRAGMENT_MAX = 1 << 30, TREE_CHAINS = 509, NAMED_MAX = 1000 };
 
 struct draft_guess {
     struct draft_guess *older;
@@ -198,19 +198,27 @@ struct part *draft_find(struct draft *d, enum parts_kind kind, int64_t id)
     return NULL;
 }
 
-void draft_keep(struct draft *d, enum parts_kind kind, const bool *keep)
+size_t draft_remove(struct draft *d, enum parts_kind kind, const struct id_list *sorted)
 {
-    size_t n = 0, i = 0;
-    while (i < d->parts[kind].n && keep[i])
+    size_t i = 0, n, before = d->parts[kind].n;
+    while (i < before && !id_list_has_sorted(sorted, d->parts[kind].v[i].id))
         i++;
-    if (i == d->parts[kind].n)
-        return;
+    if (i == before)
+        return 0;
     struct parts *p = draft_own(d, kind);
-    for (i = 0; i < p->n; i++) {
-        if (keep[i])
+    for (n = i; i < p->n; i++) {
+        if (!id_list_has_sorted(sorted, p->v[i].id))
             p->v[n++] = p->v[i];
     }
     p->n = n;
+    return before - n;
+}
+
+void draft_remove_at(struct draft *d, enum parts_kind kind, size_t i)
+{
+    struct parts *p = draft_own(d, kind);
+    p->n--;
+    memmove(p->v + i, p->v + i + 1, (p->n - i) * sizeof(*p->v));
 }
 
 void draft__log_snapshot(struct draft *d, int64_t snapshot_id, int64_t ms)
@@ -263,6 +271,14 @@ bool id_list_has(const struct id_list *l, int64_t id)
     return false;
 }
 
+bool draft__count_named(struct draft *d, enum parts_kind kind, struct err *err)
+{
+    if (++d->named[kind] <= NAMED_MAX)
+        return true;
+    return err_set(err, ERR_BAD_REQUEST, "More than %d additions to %s in one request", NAMED_MAX,
+        parts_names[kind]);
+}
+
 void draft__note_guess(struct draft *d, enum parts_kind kind, const json_t *said, int64_t is)
 {
     if (!json_is_integer(said) || json_integer_value(said) == is)
@@ -285,7 +301,10 @@ int64_t draft__resolve_guess(const struct draft *d, enum parts_kind kind, int64_
 
 const json_t *draft_tree(struct draft *d, const struct part *part)
 {
-    for (const struct draft_tree *t = d->trees; t; t = t->next) {
+    if (!d->trees)
+        d->trees = ARENA_ARRAY(d->arena, struct draft_tree *, TREE_CHAINS);
+    struct draft_tree **chain = &d->trees[((uintptr_t)part->p >> 4) % TREE_CHAINS];
+    for (const struct draft_tree *t = *chain; t; t = t->next) {
         if (t->text == part->p)
             return t->tree;
     }
@@ -293,8 +312,8 @@ const json_t *draft_tree(struct draft *d, const struct part *part)
     struct draft_tree *t = ARENA_NEW(d->arena, struct draft_tree);
     t->text = part->p;
     t->tree = draft__hold(d->arena, json_loadb(part->p, part->n, 0, NULL));
-    t->next = d->trees;
-    d->trees = t;
+    t->next = *chain;
+    *chain = t;
     return t->tree;
 }
 
@@ -323,7 +342,10 @@ static void dump_real(struct buf *b, double v)
     char text[40];
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof(text), "%.*g", digits, v);
-        if (strtod(text, NULL) == v) // NOLINT(cert-flp30-c): equality is the point
+        json_t *again = json_loads(text, JSON_DECODE_ANY, NULL);
+        bool same = json_number_value(again) == v;
+        json_decref(again);
+        if (same)
             break;
     }
     buf_puts(b, text);

@@ -39,9 +39,10 @@ struct draft {
     struct id_list set_on_main; /* snapshots some set-snapshot-ref put on main */
     bool snapshots_removed;
     bool location_changed;
-    bool bindings_changed;    /* current schema, default spec or default order */
-    struct draft_tree *trees; /* what draft_tree parsed */
-    const char *schema_text;  /* the text that schema was read from */
+    bool bindings_changed;       /* current schema, default spec or default order */
+    struct draft_tree **trees;   /* what draft_tree parsed, by the address of the text */
+    unsigned named[PARTS_COUNT]; /* how many elements this request named to be added */
+    const char *schema_text;     /* the text that schema was read from */
     struct schema *schema;
 };
 
@@ -65,8 +66,9 @@ json_t *draft_refs(struct draft *d); /* own object; entries are replaced, never 
 /* Appends an element with its text (in the arena) and scalars. */
 struct part *draft_append(struct draft *d, enum parts_kind kind, struct part part);
 struct part *draft_find(struct draft *d, enum parts_kind kind, int64_t id);
-/* Removes the elements for which keep[i] is false. */
-void draft_keep(struct draft *d, enum parts_kind kind, const bool *keep);
+/* Removes the elements with these ids (sorted list); how many there were. */
+size_t draft_remove(struct draft *d, enum parts_kind kind, const struct id_list *sorted);
+void draft_remove_at(struct draft *d, enum parts_kind kind, size_t i);
 /* Own, changeable array of that kind. */
 struct parts *draft_own(struct draft *d, enum parts_kind kind);
 /* The tree of an element, parsed once into the arena's care; borrowed. NULL: valid text that

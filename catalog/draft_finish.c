@@ -35,7 +35,7 @@ static int64_t next_version(const struct draft *d)
     size_t dash = str_find(name, '-');
     int64_t version = -1;
     if (dash == name.n || !str_to_i64(str_sub(name, 0, dash), &version) || version < 0 ||
-        version >= INT32_MAX || name.p[0] == '+')
+        version >= INT32_MAX || str_starts(name, STR("+")))
         return 0;
     return version + 1;
 }
@@ -195,8 +195,7 @@ static void log_base(struct draft *d)
     buf_putc(&b, '}');
     struct str text = buf_take(&b, d->arena);
     draft_append(d, PARTS_METADATA_LOG,
-        (struct part){
-            .p = text.p, .n = (uint32_t)text.n, .ms = ms, .parent = PART_NONE});
+        (struct part){.p = text.p, .n = (uint32_t)text.n, .ms = ms, .parent = PART_NONE});
 }
 
 static void set_last_updated(struct draft *d)

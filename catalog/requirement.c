@@ -7,16 +7,7 @@
 
 typedef bool require_fn(const struct head *base, const json_t *r, struct err *err);
 
-static bool fails(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static bool fails(struct err *err, const char *fmt, ...)
-{
-    char text[512];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    return err_set(err, ERR_COMMIT_FAILED, "Requirement failed: %s", text);
-}
+#define fails(err, ...) err_set((err), ERR_COMMIT_FAILED, "Requirement failed: " __VA_ARGS__)
 
 static bool not_exists(const struct head *base, const json_t *r, struct err *err)
 {
@@ -128,28 +119,31 @@ static bool well_formed(const struct requirement *row, struct at at, struct err 
     }
 }
 
-static bool row_of(const json_t *r, size_t i, const struct requirement **out, struct err *err)
+/* The row of a well-formed requirement, or NULL with the error set. */
+static const struct requirement *row_of(const json_t *r, size_t i, struct err *err)
 {
     char pointer[48];
     int n = snprintf(pointer, sizeof(pointer), "/requirements/%zu", i);
     struct at at = {
         r, {pointer, (size_t)n}
     };
-    if (!json_is_object(r))
-        return at_refuse(at, err, "Cannot parse update requirement: expected an object");
     const json_t *given = json_object_get(r, "type");
-    if (!json_is_string(given))
-        return err_set(
-            err, ERR_BAD_REQUEST, "Cannot parse update requirement. Missing field: type");
     struct str type = json_text(given);
-    for (size_t k = 0; k < ARRAY_LEN(table); k++) {
-        if (str_eq_nocase(type, str_from(table[k].type))) {
-            *out = &table[k];
-            return well_formed(&table[k], at, err);
-        }
+    if (!json_is_object(r)) {
+        at_refuse(at, "Cannot parse update requirement: expected an object", err);
+        return NULL;
     }
-    return err_set(err, ERR_BAD_REQUEST,
-        "Unrecognized update requirement. Cannot convert to json: %.*s", STR_ARG(type));
+    if (!json_is_string(given)) {
+        err_set(err, ERR_BAD_REQUEST, "Cannot parse update requirement. Missing field: type");
+        return NULL;
+    }
+    for (size_t k = 0; k < ARRAY_LEN(table); k++) {
+        if (str_eq_nocase(type, str_from(table[k].type)))
+            return well_formed(&table[k], at, err) ? &table[k] : NULL;
+    }
+    err_set(err, ERR_BAD_REQUEST, "Unrecognized update requirement. Cannot convert to json: %.*s",
+        STR_ARG(type));
+    return NULL;
 }
 
 bool requirements_known(const json_t *requirements, struct err *err)
@@ -159,8 +153,8 @@ bool requirements_known(const json_t *requirements, struct err *err)
     if (!json_is_array(requirements))
         return err_set(err, ERR_BAD_REQUEST, "Expected an array of requirements (/requirements)");
     for (size_t i = 0; i < json_array_size(requirements); i++) {
-        const struct requirement *row;
-        TRY(row_of(json_array_get(requirements, i), i, &row, err));
+        if (!row_of(json_array_get(requirements, i), i, err))
+            return false;
     }
     return true;
 }
@@ -170,8 +164,9 @@ bool requirements_check(const struct metadata *base, const json_t *requirements,
     TRY(requirements_known(requirements, err));
     for (size_t i = 0; i < json_array_size(requirements); i++) {
         const json_t *r = json_array_get(requirements, i);
-        const struct requirement *row;
-        TRY(row_of(r, i, &row, err));
+        const struct requirement *row = row_of(r, i, err);
+        if (!row)
+            return false;
         if (!row->check)
             return err_set(err, ERR_VALIDATION, "Cannot validate AssertViewUUID against a table");
         TRY(row->check(metadata_head(base), r, err));
@@ -186,8 +181,9 @@ bool requirements_create(const json_t *requirements, bool *create, struct err *e
     size_t n = 0;
     *create = false;
     for (size_t i = 0; i < json_array_size(requirements); i++) {
-        const struct requirement *row;
-        TRY(row_of(json_array_get(requirements, i), i, &row, err));
+        const struct requirement *row = row_of(json_array_get(requirements, i), i, err);
+        if (!row)
+            return false;
         if (row->check == not_exists) {
             *create = true;
         } else if (n < sizeof(others)) {

@@ -35,25 +35,28 @@ static const struct action {
     {"set-current-view-version",    NULL,                                "SetCurrentViewVersion"},
 };
 
-/* The row of an update. An unknown action must be refused: a client that is newer than we are would
- * believe that it was applied. */
-static bool action_of(const json_t *update, size_t i, const struct action **out, struct err *err)
+/* The row of an update, or NULL with the error set. An unknown action must be refused: a client
+ * that is newer than we are would believe that it was applied. */
+static const struct action *action_of(const json_t *update, size_t i, struct err *err)
 {
-    if (!json_is_object(update))
-        return err_set(err, ERR_BAD_REQUEST,
-            "Cannot parse metadata update: expected an object (/updates/%zu)", i);
     const json_t *given = json_object_get(update, "action");
-    if (!json_is_string(given))
-        return err_set(err, ERR_BAD_REQUEST, "Cannot parse metadata update. Missing field: action");
     struct str name = json_text(given);
-    for (size_t k = 0; k < ARRAY_LEN(actions); k++) {
-        if (str_eq_nocase(name, str_from(actions[k].name))) {
-            *out = &actions[k];
-            return true;
-        }
+    if (!json_is_object(update)) {
+        err_set(err, ERR_BAD_REQUEST,
+            "Cannot parse metadata update: expected an object (/updates/%zu)", i);
+        return NULL;
     }
-    return err_set(
+    if (!json_is_string(given)) {
+        err_set(err, ERR_BAD_REQUEST, "Cannot parse metadata update. Missing field: action");
+        return NULL;
+    }
+    for (size_t k = 0; k < ARRAY_LEN(actions); k++) {
+        if (str_eq_nocase(name, str_from(actions[k].name)))
+            return &actions[k];
+    }
+    err_set(
         err, ERR_BAD_REQUEST, "Cannot convert metadata update action to json: %.*s", STR_ARG(name));
+    return NULL;
 }
 
 bool updates_known(const json_t *updates, struct err *err)
@@ -63,8 +66,9 @@ bool updates_known(const json_t *updates, struct err *err)
     if (!json_is_array(updates))
         return err_set(err, ERR_BAD_REQUEST, "Expected an array of updates (/updates)");
     for (size_t i = 0; i < json_array_size(updates); i++) {
-        const struct action *action;
-        TRY(action_of(json_array_get(updates, i), i, &action, err));
+        const struct action *action = action_of(json_array_get(updates, i), i, err);
+        if (!action)
+            return false;
         if (!action->apply)
             return err_set(
                 err, ERR_VALIDATION, "Cannot apply update %s to a table", action->view_class);
@@ -78,9 +82,9 @@ bool updates_apply(struct draft *d, const json_t *updates, struct err *err)
     struct at all = {updates, STR("/updates")};
     for (size_t i = 0; i < json_array_size(updates); i++) {
         struct at at = at_element(d->arena, all, i);
-        const struct action *action;
-        TRY(action_of(at.json, i, &action, err));
-        TRY(action->apply(d, at, err));
+        const struct action *action = action_of(at.json, i, err);
+        if (!action || !action->apply(d, at, err))
+            return false;
     }
     return true;
 }

@@ -41,11 +41,11 @@ bool update__upgrade_format_version(struct draft *d, struct at at, struct err *e
     return true;
 }
 
-struct str draft__strip_slashes(struct str s)
+struct str draft__strip_slashes(struct str location)
 {
-    while (s.n && s.p[s.n - 1] == '/' && !str_ends(s, STR("://")))
-        s.n--;
-    return s;
+    while (str_ends(location, STR("/")) && !str_ends(location, STR("://")))
+        location.n--;
+    return location;
 }
 
 bool update__set_location(struct draft *d, struct at at, struct err *err)
@@ -109,7 +109,7 @@ bool update__remove_properties(struct draft *d, struct at at, struct err *err)
     json_array_foreach(keys.json, i, key)
     {
         if (!json_is_string(key))
-            return at_refuse(at_element(d->arena, keys, i), err, "Expected the name of a property");
+            return at_refuse(at_element(d->arena, keys, i), "Expected the name of a property", err);
     }
     if (!json_array_size(keys.json))
         return true;
@@ -122,27 +122,29 @@ bool update__remove_properties(struct draft *d, struct at at, struct err *err)
     return true;
 }
 
-static struct part *find_key(struct draft *d, struct str id)
+/* The position of a key, or the number of keys. */
+static size_t find_key(struct draft *d, struct str id)
 {
-    struct parts *keys = &d->parts[PARTS_KEYS];
-    for (size_t i = 0; i < keys->n; i++) {
-        if (str_eq(json_text(json_object_get(draft_tree(d, &keys->v[i]), "key-id")), id))
-            return &keys->v[i];
-    }
-    return NULL;
+    const struct parts *keys = &d->parts[PARTS_KEYS];
+    size_t i = 0;
+    while (i < keys->n &&
+           !str_eq(json_text(json_object_get(draft_tree(d, &keys->v[i]), "key-id")), id))
+        i++;
+    return i;
 }
 
 bool update__add_encryption_key(struct draft *d, struct at at, struct err *err)
 {
     struct at key, properties;
     struct str id, encrypted, by;
+    TRY(draft__count_named(d, PARTS_KEYS, err));
     TRY(at_object(d->arena, at, "encryption-key", &key, err));
     TRY(at_str(key, "key-id", &id, err));
     TRY(at_str(key, "encrypted-key-metadata", &encrypted, err));
     TRY(at_str_opt(key, "encrypted-by-id", &by, err));
     if (at_has(key, "properties"))
         TRY(at_string_map(d->arena, key, "properties", &properties, err));
-    if (find_key(d, id))
+    if (find_key(d, id) < d->parts[PARTS_KEYS].n)
         return true;
     struct str text = draft_dump(d, key.json);
     draft_append(
@@ -155,14 +157,10 @@ bool update__remove_encryption_key(struct draft *d, struct at at, struct err *er
 {
     struct str id;
     TRY(at_str(at, "key-id", &id, err));
-    const struct part *found = find_key(d, id);
-    if (!found)
+    size_t i = find_key(d, id);
+    if (i == d->parts[PARTS_KEYS].n)
         return true;
-    struct parts *keys = &d->parts[PARTS_KEYS];
-    bool *keep = ARENA_ARRAY(d->arena, bool, keys->n);
-    for (size_t i = 0; i < keys->n; i++)
-        keep[i] = &keys->v[i] != found;
-    draft_keep(d, PARTS_KEYS, keep);
+    draft_remove_at(d, PARTS_KEYS, i);
     draft_record(d);
     return true;
 }

@@ -39,9 +39,8 @@ MUST bool at_string_map(
 MUST bool at_ids(
     struct arena *a, struct at at, const char *name, struct id_list *out, struct err *err);
 struct at at_element(struct arena *a, struct at array, size_t i);
-/* "<text> (<pointer>)" */
-bool at_refuse(struct at at, struct err *err, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+/* "<text> (<pointer>)", ERR_BAD_REQUEST. */
+bool at_refuse(struct at at, const char *text, struct err *err);
 
 /* jansson's iterators take objects that may be changed; ours are not. */
 static inline json_t *json_lend(const json_t *v)
@@ -65,6 +64,9 @@ MUST bool draft__check_format_version(int64_t version, struct err *err);
 
 /* A line of the snapshot log. */
 void draft__log_snapshot(struct draft *d, int64_t snapshot_id, int64_t ms);
+/* Each of these is compared with all that are there: a request may name so many and no more.
+ * ERR_BAD_REQUEST. */
+MUST bool draft__count_named(struct draft *d, enum parts_kind kind, struct err *err);
 /* Ids that the client expected for what it added, and those it got. */
 void draft__note_guess(struct draft *d, enum parts_kind kind, const json_t *said, int64_t is);
 int64_t draft__resolve_guess(const struct draft *d, enum parts_kind kind, int64_t said);

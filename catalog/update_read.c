@@ -1,6 +1,3 @@
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "arena.h"
 #include "update_priv.h"
 
@@ -28,13 +25,8 @@ static const char *kind_of(const json_t *v)
     }
 }
 
-bool at_refuse(struct at at, struct err *err, const char *fmt, ...)
+bool at_refuse(struct at at, const char *text, struct err *err)
 {
-    char text[512];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
     struct str where = at.pointer.n ? at.pointer : STR("/");
     return err_set(err, ERR_BAD_REQUEST, "%s (%.*s)", text, STR_ARG(where));
 }
@@ -49,8 +41,9 @@ static const json_t *member(struct at at, const char *name)
 static bool wrong(
     struct at at, const char *name, const char *expected, const json_t *found, struct err *err)
 {
+    struct str where = at.pointer.n ? at.pointer : STR("/");
     if (!found)
-        return at_refuse(at, err, "Missing field: %s", name);
+        return err_set(err, ERR_BAD_REQUEST, "Missing field: %s (%.*s)", name, STR_ARG(where));
     return err_set(err, ERR_BAD_REQUEST, "Expected %s, found %s (%.*s/%s)", expected,
         kind_of(found), STR_ARG(at.pointer), name);
 }
@@ -71,7 +64,7 @@ bool at_i64(struct at at, const char *name, int64_t *out, struct err *err)
 
 bool at_i32(struct at at, const char *name, int64_t *out, struct err *err)
 {
-    int64_t v;
+    int64_t v = 0;
     TRY(at_i64(at, name, &v, err));
     if (v < INT32_MIN || v > INT32_MAX)
         return err_set(err, ERR_BAD_REQUEST, "Expected an integer of 32 bits, found %lld (%.*s/%s)",
@@ -143,7 +136,7 @@ struct at at_element(struct arena *a, struct at array, size_t i)
 
 bool at_ids(struct arena *a, struct at at, const char *name, struct id_list *out, struct err *err)
 {
-    struct at list;
+    struct at list = {0};
     TRY(at_array(a, at, name, &list, err));
     *out = (struct id_list){.v = ARENA_ARRAY(a, int64_t, json_array_size(list.json))};
     out->cap = json_array_size(list.json);
@@ -152,8 +145,8 @@ bool at_ids(struct arena *a, struct at at, const char *name, struct id_list *out
     json_array_foreach(list.json, i, v)
     {
         if (!json_is_integer(v))
-            return at_refuse(
-                at_element(a, list, i), err, "Expected an integer, found %s", kind_of(v));
+            return err_set(err, ERR_BAD_REQUEST, "Expected an integer, found %s (%.*s/%zu)",
+                kind_of(v), STR_ARG(list.pointer), i);
         out->v[out->n++] = json_integer_value(v);
     }
     return true;

@@ -12,8 +12,9 @@ static int64_t max(int64_t a, int64_t b)
 /* One more than the highest id, at least `from`. */
 static int64_t next_id(const struct draft *d, enum parts_kind kind, int64_t from)
 {
-    for (size_t i = 0; i < d->parts[kind].n; i++)
-        from = max(from, d->parts[kind].v[i].id + 1);
+    const struct parts *all = &d->parts[kind];
+    for (size_t i = 0; i < all->n; i++)
+        from = max(from, all->v[i].id + 1);
     return from;
 }
 
@@ -94,6 +95,7 @@ bool update__add_schema(struct draft *d, struct at at, struct err *err)
 {
     struct at given;
     struct schema *s;
+    TRY(draft__count_named(d, PARTS_SCHEMAS, err));
     TRY(at_object(d->arena, at, "schema", &given, err));
     TRY(schema_read(d->arena, given.json, &s, err));
     TRY(schema_check_version(d->arena, s, d->head.format_version, err));
@@ -193,7 +195,7 @@ static bool spec_with_ids(struct draft *d, struct at spec, json_t **out, struct 
         struct at at = at_element(d->arena, fields, i);
         int64_t id;
         if (!json_is_object(f))
-            return at_refuse(at, err, "Expected a partition field, an object");
+            return at_refuse(at, "Expected a partition field, an object", err);
         missing += id_missing(f);
         TRY(id_missing(f) || at_i32(at, "field-id", &id, err));
     }
@@ -238,16 +240,17 @@ static bool check_sequential(struct draft *d, const json_t *fields, struct err *
     return true;
 }
 
-static const struct part *find_equal(struct draft *d, enum parts_kind kind, const json_t *tree,
+/* The id of the spec or order that says the same, or PART_NONE. */
+static int64_t find_equal(struct draft *d, enum parts_kind kind, const json_t *tree,
     bool (*equal)(const json_t *a, const json_t *b))
 {
     const struct parts *all = &d->parts[kind];
     for (size_t i = 0; i < all->n; i++) {
         const json_t *have = draft_tree(d, &all->v[i]);
         if (have && equal(have, tree))
-            return &all->v[i];
+            return all->v[i].id;
     }
-    return NULL;
+    return PART_NONE;
 }
 
 /* The current schema for what is bound to it. Without fields nothing is bound, and some clients
@@ -277,15 +280,15 @@ bool update__add_spec(struct draft *d, struct at at, struct err *err)
     struct at given;
     json_t *spec = NULL;
     struct schema *s;
+    TRY(draft__count_named(d, PARTS_SPECS, err));
     TRY(at_object(d->arena, at, "spec", &given, err));
     TRY(spec_with_ids(d, given, &spec, err));
     const json_t *fields = json_object_get(spec, "fields");
     TRY(schema_for(d, fields, &s, err));
     TRY(!s || spec_check(d->arena, s, spec, err));
 
-    const struct part *found = find_equal(d, PARTS_SPECS, spec, spec_equal);
-    int64_t id = found ? found->id : 0;
-    TRY(found || append_spec(d, spec, &id, err));
+    int64_t id = find_equal(d, PARTS_SPECS, spec, spec_equal);
+    TRY(id != PART_NONE || append_spec(d, spec, &id, err));
     d->last_spec = id;
     draft__note_guess(d, PARTS_SPECS, json_object_get(given.json, "spec-id"), id);
     return true;
@@ -332,6 +335,7 @@ bool update__add_sort_order(struct draft *d, struct at at, struct err *err)
 {
     struct at given, fields;
     struct schema *s;
+    TRY(draft__count_named(d, PARTS_ORDERS, err));
     TRY(at_object(d->arena, at, "sort-order", &given, err));
     TRY(at_array(d->arena, given, "fields", &fields, err));
     size_t n = json_array_size(fields.json);
@@ -339,10 +343,10 @@ bool update__add_sort_order(struct draft *d, struct at at, struct err *err)
     TRY(schema_for(d, fields.json, &s, err));
     TRY(!s || order_check(d->arena, s, given.json, err));
 
-    const struct part *found =
-        n ? find_equal(d, PARTS_ORDERS, given.json, order_equal) : draft_find(d, PARTS_ORDERS, 0);
-    d->last_order =
-        found ? found->id : append_order(d, given.json, n ? next_id(d, PARTS_ORDERS, 1) : 0);
+    int64_t id = find_equal(d, PARTS_ORDERS, given.json, order_equal);
+    if (id == PART_NONE)
+        id = append_order(d, given.json, n ? next_id(d, PARTS_ORDERS, 1) : 0);
+    d->last_order = id;
     draft__note_guess(d, PARTS_ORDERS, json_object_get(given.json, "order-id"), d->last_order);
     return true;
 }
@@ -365,17 +369,6 @@ bool update__set_default_sort_order(struct draft *d, struct at at, struct err *e
     return true;
 }
 
-/* Elements with these ids go; ids that do not exist are ignored, the change counts all the same. */
-static void remove_ids(struct draft *d, enum parts_kind kind, const struct id_list *sorted)
-{
-    const struct parts *all = &d->parts[kind];
-    bool *keep = ARENA_ARRAY(d->arena, bool, all->n);
-    for (size_t i = 0; i < all->n; i++)
-        keep[i] = !id_list_has_sorted(sorted, all->v[i].id);
-    draft_keep(d, kind, keep);
-    draft_record(d);
-}
-
 bool update__remove_partition_specs(struct draft *d, struct at at, struct err *err)
 {
     struct id_list ids;
@@ -383,8 +376,10 @@ bool update__remove_partition_specs(struct draft *d, struct at at, struct err *e
     id_list_sort(&ids);
     if (id_list_has_sorted(&ids, d->head.default_spec_id))
         return err_set(err, ERR_INVALID_ARGUMENT, "Cannot remove the default partition spec");
+    draft_remove(d, PARTS_SPECS, &ids);
+    /* Counts also when none of them was there. */
     if (ids.n)
-        remove_ids(d, PARTS_SPECS, &ids);
+        draft_record(d);
     return true;
 }
 
@@ -395,7 +390,9 @@ bool update__remove_schemas(struct draft *d, struct at at, struct err *err)
     id_list_sort(&ids);
     if (id_list_has_sorted(&ids, d->head.current_schema_id))
         return err_set(err, ERR_INVALID_ARGUMENT, "Cannot remove the current schema");
+    draft_remove(d, PARTS_SCHEMAS, &ids);
+    /* Counts also when none of them was there. */
     if (ids.n)
-        remove_ids(d, PARTS_SCHEMAS, &ids);
+        draft_record(d);
     return true;
 }

@@ -1,7 +1,4 @@
 /* Updates of snapshots, the refs that name them, and their statistics. */
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "arena.h"
 #include "update_priv.h"
 
@@ -18,16 +15,8 @@ struct snapshot {
 };
 
 /* The client may try again on a fresh base; anything else would be refused again. */
-static bool retry(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static bool retry(struct err *err, const char *fmt, ...)
-{
-    va_list ap;
-    char text[256];
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    return err_set(err, ERR_COMMIT_FAILED, "Validation failed, please retry: %s", text);
-}
+#define retry(err, ...)                                                                            \
+    err_set((err), ERR_COMMIT_FAILED, "Validation failed, please retry: " __VA_ARGS__)
 
 /* Members that only have to be of the right type. */
 static bool check_snapshot_form(struct draft *d, struct at s, struct err *err)
@@ -47,6 +36,26 @@ static bool check_snapshot_form(struct draft *d, struct at s, struct err *err)
     return at_str_opt(s, "key-id", &text, err);
 }
 
+static bool check_snapshot_numbers(const struct snapshot *s, struct err *err)
+{
+    if (s->id == PART_NONE)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Invalid snapshot id: -1 (it means that there is no snapshot)");
+    if (s->seq < 0)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Invalid sequence number (cannot be negative): %lld", (long long)s->seq);
+    if (at_has(s->at, "first-row-id") && s->first_row_id < 0)
+        return err_set(err, ERR_INVALID_ARGUMENT, "Invalid first-row-id (cannot be negative): %lld",
+            (long long)s->first_row_id);
+    if (at_has(s->at, "added-rows") && s->added_rows < 0)
+        return err_set(err, ERR_INVALID_ARGUMENT, "Invalid added-rows (cannot be negative): %lld",
+            (long long)s->added_rows);
+    if (s->first_row_id != PART_NONE && s->added_rows == PART_NONE)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Invalid added-rows (required when first-row-id is set): null");
+    return true;
+}
+
 static bool read_snapshot(struct draft *d, struct at at, struct snapshot *out, struct err *err)
 {
     struct snapshot s = {.parent = PART_NONE, .first_row_id = PART_NONE, .added_rows = PART_NONE};
@@ -58,23 +67,8 @@ static bool read_snapshot(struct draft *d, struct at at, struct snapshot *out, s
     TRY(at_i64_opt(s.at, "first-row-id", &s.first_row_id, err));
     TRY(at_i64_opt(s.at, "added-rows", &s.added_rows, err));
     TRY(check_snapshot_form(d, s.at, err));
-    if (s.id == PART_NONE)
-        return err_set(err, ERR_INVALID_ARGUMENT,
-            "Invalid snapshot id: -1 (it means that there is no snapshot)");
-    if (s.seq < 0)
-        return err_set(err, ERR_INVALID_ARGUMENT,
-            "Invalid sequence number (cannot be negative): %lld", (long long)s.seq);
-    if (at_has(s.at, "first-row-id") && s.first_row_id < 0)
-        return err_set(err, ERR_INVALID_ARGUMENT, "Invalid first-row-id (cannot be negative): %lld",
-            (long long)s.first_row_id);
-    if (at_has(s.at, "added-rows") && s.added_rows < 0)
-        return err_set(err, ERR_INVALID_ARGUMENT, "Invalid added-rows (cannot be negative): %lld",
-            (long long)s.added_rows);
-    if (s.first_row_id != PART_NONE && s.added_rows == PART_NONE)
-        return err_set(err, ERR_INVALID_ARGUMENT,
-            "Invalid added-rows (required when first-row-id is set): null");
     *out = s;
-    return true;
+    return check_snapshot_numbers(out, err);
 }
 
 static bool check_sequence(const struct draft *d, const struct snapshot *s, struct err *err)
@@ -261,7 +255,7 @@ bool update__set_snapshot_ref(struct draft *d, struct at at, struct err *err)
     TRY(at_str(at, "ref-name", &name, err));
     TRY(read_ref(at, &r, err));
     if (!name.n)
-        return at_refuse(at, err, "A ref needs a name");
+        return at_refuse(at, "A ref needs a name", err);
     if (same_ref(json_object_get(d->head.refs, name.p), &r))
         return true;
     const struct part *snapshot = draft_find(d, PARTS_SNAPSHOTS, r.snapshot_id);
@@ -298,24 +292,27 @@ bool update__remove_snapshot_ref(struct draft *d, struct at at, struct err *err)
 
 /* -- remove-snapshots -------------------------------------------------------------------------- */
 
-static void keep_others(struct draft *d, enum parts_kind kind, const struct id_list *sorted)
+static bool is_dangling(const json_t *ref, const struct id_list *gone)
 {
-    const struct parts *all = &d->parts[kind];
-    bool *keep = ARENA_ARRAY(d->arena, bool, all->n);
-    for (size_t i = 0; i < all->n; i++)
-        keep[i] = !id_list_has_sorted(sorted, all->v[i].id);
-    draft_keep(d, kind, keep);
+    return id_list_has_sorted(gone, json_integer_value(json_object_get(ref, "snapshot-id")));
 }
 
 /* Refs whose snapshot is gone go too, as the Java library does it. */
 static void drop_dangling_refs(struct draft *d, const struct id_list *gone)
 {
-    json_t *before = draft__hold(d->arena, json_copy(d->head.refs));
     const char *name;
     json_t *ref;
-    json_object_foreach(before, name, ref)
+    void *next;
+    bool any = false;
+    json_object_foreach(d->head.refs, name, ref)
     {
-        if (id_list_has_sorted(gone, json_integer_value(json_object_get(ref, "snapshot-id"))))
+        any = any || is_dangling(ref, gone);
+    }
+    if (!any)
+        return;
+    json_object_foreach_safe(draft_refs(d), next, name, ref)
+    {
+        if (is_dangling(ref, gone))
             drop_ref(d, name);
     }
 }
@@ -333,9 +330,9 @@ bool update__remove_snapshots(struct draft *d, struct at at, struct err *err)
     if (!gone.n)
         return true;
     id_list_sort(&gone);
-    keep_others(d, PARTS_SNAPSHOTS, &gone);
-    keep_others(d, PARTS_STATISTICS, &gone);
-    keep_others(d, PARTS_PARTITION_STATS, &gone);
+    draft_remove(d, PARTS_SNAPSHOTS, &gone);
+    draft_remove(d, PARTS_STATISTICS, &gone);
+    draft_remove(d, PARTS_PARTITION_STATS, &gone);
     drop_dangling_refs(d, &gone);
     d->snapshots_removed = true;
     draft_record(d);
@@ -363,11 +360,9 @@ static bool remove_entry(struct draft *d, struct at at, enum parts_kind kind, st
 {
     int64_t id;
     TRY(at_i64(at, "snapshot-id", &id, err));
-    if (!draft_find(d, kind, id))
-        return true;
     struct id_list one = {.v = &id, .n = 1};
-    keep_others(d, kind, &one);
-    draft_record(d);
+    if (draft_remove(d, kind, &one))
+        draft_record(d);
     return true;
 }
 
@@ -378,7 +373,7 @@ static bool check_blob(struct draft *d, struct at blob, struct err *err)
     struct at properties;
     int64_t number;
     if (!json_is_object(blob.json))
-        return at_refuse(blob, err, "Expected the metadata of a blob, an object");
+        return at_refuse(blob, "Expected the metadata of a blob, an object", err);
     TRY(at_str(blob, "type", &type, err));
     TRY(at_i64(blob, "snapshot-id", &number, err));
     TRY(at_i64(blob, "sequence-number", &number, err));
@@ -387,13 +382,12 @@ static bool check_blob(struct draft *d, struct at blob, struct err *err)
            at_string_map(d->arena, blob, "properties", &properties, err);
 }
 
-bool update__set_statistics(struct draft *d, struct at at, struct err *err)
+static bool check_statistics(struct draft *d, struct at file, int64_t *id, struct err *err)
 {
-    struct at file, blobs;
+    struct at blobs = {0};
     struct str text;
-    int64_t id, number, outer;
-    TRY(at_object(d->arena, at, "statistics", &file, err));
-    TRY(at_i64(file, "snapshot-id", &id, err));
+    int64_t number;
+    TRY(at_i64(file, "snapshot-id", id, err));
     TRY(at_str(file, "statistics-path", &text, err));
     TRY(at_i64(file, "file-size-in-bytes", &number, err));
     TRY(at_i64(file, "file-footer-size-in-bytes", &number, err));
@@ -401,7 +395,17 @@ bool update__set_statistics(struct draft *d, struct at at, struct err *err)
     TRY(at_array(d->arena, file, "blob-metadata", &blobs, err));
     for (size_t i = 0; i < json_array_size(blobs.json); i++)
         TRY(check_blob(d, at_element(d->arena, blobs, i), err));
-    outer = id;
+    return true;
+}
+
+bool update__set_statistics(struct draft *d, struct at at, struct err *err)
+{
+    struct at file = {0};
+    int64_t id = 0;
+    TRY(at_object(d->arena, at, "statistics", &file, err));
+    TRY(check_statistics(d, file, &id, err));
+    /* The member outside is deprecated; where both are given they must agree. */
+    int64_t outer = id;
     TRY(at_i64_opt(at, "snapshot-id", &outer, err));
     if (outer != id)
         return err_set(err, ERR_INVALID_ARGUMENT,

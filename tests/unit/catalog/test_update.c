@@ -20,6 +20,7 @@ static void teardown(void)
     arena_free(&a);
 }
 
+/* clang-format off */
 #define SNAP(id, seq, parent)                                                                      \
     "{'action':'add-snapshot','snapshot':{'snapshot-id':" #id ",'sequence-number':" #seq           \
     ",'parent-snapshot-id':" #parent ",'timestamp-ms':1700000050000,'summary':{'operation':"       \
@@ -42,6 +43,7 @@ static void teardown(void)
 #define STATS(id)                                                                                  \
     "'statistics':{'snapshot-id':" #id ",'statistics-path':'p','file-size-in-bytes':1,"            \
     "'file-footer-size-in-bytes':1,'blob-metadata':[]}"
+/* clang-format on */
 
 /* -- What is refused --------------------------------------------------------------------------- */
 
@@ -616,6 +618,49 @@ START_TEST(test_update_remove_snapshots__many_at_once)
 }
 END_TEST
 
+START_TEST(test_update_remove_snapshots__one_by_one_keeps_little)
+{
+    struct err err;
+    json_t *updates = tool_json(a, "[]");
+    for (int i = 0; i < 5000; i++)
+        json_array_append_new(
+            updates, json_pack("{s:s,s:{s:i,s:i,s:i,s:{},s:s}}", "action", "add-snapshot",
+                         "snapshot", "snapshot-id", 100 + i, "sequence-number", 1, "timestamp-ms",
+                         i, "summary", "manifest-list", "m"));
+    for (int i = 0; i < 5000; i++)
+        json_array_append_new(updates,
+            json_pack("{s:s,s:[i]}", "action", "remove-snapshots", "snapshot-ids", 100 + i));
+    struct draft *d = draft_begin(a, tool_base(a, "empty"));
+    ck_assert(updates_apply(d, updates, &err));
+    ck_assert_uint_eq(d->parts[PARTS_SNAPSHOTS].n, 0);
+    ck_assert_uint_lt(arena_used(a), 16 << 20);
+}
+END_TEST
+
+/* What is compared with everything that is there may not come in any number. */
+START_TEST(test_update_add__a_thousand_of_a_kind)
+{
+    static const char *const kinds[][2] = {
+        {"{'action':'add-schema','schema':{'fields':[]}}",         "schemas"        },
+        {"{'action':'add-spec','spec':{'fields':[]}}",             "partition-specs"},
+        {"{'action':'add-sort-order','sort-order':{'fields':[]}}", "sort-orders"    },
+        {"{'action':'add-encryption-key','encryption-key':{'key-id':'k',"
+         "'encrypted-key-metadata':''}}",                 "encryption-keys"},
+    };
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+        struct err err;
+        json_t *updates = tool_json(a, "[]"), *one = tool_json(a, kinds[k][0]);
+        for (int i = 0; i < 1000; i++)
+            json_array_append(updates, one);
+        ck_assert(updates_apply(draft_begin(a, tool_base(a, "v3")), updates, &err));
+        json_array_append(updates, one);
+        ck_assert(!updates_apply(draft_begin(a, tool_base(a, "v3")), updates, &err));
+        ck_assert_str_eq(err.msg,
+            arena_printf(a, "More than 1000 additions to %s in one request", kinds[k][1]).p);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("catalog/update");
@@ -628,6 +673,8 @@ int main(void)
     tcase_add_test(cases, test_update_add_schema__numbers_and_texts_as_short_as_sent);
     tcase_add_test(cases, test_update_add_schema__many_old_schemas_are_not_parsed);
     tcase_add_test(cases, test_update_remove_snapshots__many_at_once);
+    tcase_add_test(cases, test_update_remove_snapshots__one_by_one_keeps_little);
+    tcase_add_test(cases, test_update_add__a_thousand_of_a_kind);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
