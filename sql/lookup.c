@@ -58,7 +58,7 @@ void sql_lookup_close(struct sql_lookup **lp)
 /* A text with a NUL names nothing, and the database would refuse the batch for it. */
 static bool storable(struct str s)
 {
-    return s.n == 0 || !memchr(s.p, '\0', s.n);
+    return !s.p || !memchr(s.p, '\0', s.n);
 }
 
 static void add_probe(struct sql_lookup *l, size_t key, unsigned reading)

@@ -133,6 +133,7 @@ static bool create(struct unit *u, void *work, struct err *err)
     return true;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a key of many parts */
 bool sql_ns_create(struct arena *a, struct sql *s, int64_t warehouse, struct str path,
     struct str properties, const struct sql_change *by, bool *created, struct err *err)
 {
@@ -170,6 +171,7 @@ static bool set_properties(struct unit *u, void *work, struct err *err)
     return true;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a key of many parts */
 bool sql_ns_set_properties(struct sql *s, int64_t warehouse, int64_t id, int64_t version,
     struct str properties, const struct sql_change *by, bool *swapped, struct err *err)
 {
@@ -248,6 +250,7 @@ bool sql_ns_drop(struct sql *s, int64_t warehouse, struct str path, const struct
 
 /* --- list --- */
 
+/* NOLINTNEXTLINE(readability-function-size): a key of many parts */
 bool sql_ns_page(struct arena *a, struct sql *s, int64_t warehouse, struct str parent,
     struct str after, size_t limit, struct str **names, size_t *n, bool *found, struct err *err)
 {

@@ -22,7 +22,7 @@ static const struct driver *driver_of(struct str database)
 static void pool_init(struct pool *p, unsigned max)
 {
     p->max = max;
-    p->idle = xcalloc(max, sizeof(p->idle[0]));
+    p->idle = xcalloc(max, sizeof(void *));
 }
 
 static struct sql *sql_new(const struct sql_conf *conf, const struct driver *driver)
@@ -33,7 +33,8 @@ static struct sql *sql_new(const struct sql_conf *conf, const struct driver *dri
 
     s->driver = driver;
     s->conf = *conf;
-    s->conf.database = xstrdup(conf->database);
+    s->database = xstrdup(conf->database);
+    s->conf.database = s->database;
     s->arena = arena_new();
     pthread_mutex_init(&s->mutex, NULL);
     pthread_condattr_init(&attr);
@@ -87,7 +88,7 @@ void sql_close(struct sql **sp)
     pthread_cond_destroy(&s->freed);
     pthread_mutex_destroy(&s->mutex);
     arena_free(&s->arena);
-    xfree((void *)(uintptr_t)s->conf.database);
+    xfree(s->database);
     xfree(s);
     *sp = NULL;
 }
@@ -248,6 +249,7 @@ bool sql__exec(
     const struct stmt_info *info = &stmt_info[r->stmt];
     int64_t since = clock_mono_us();
 
+    assert(info->params == 0 || r->params);
     for (unsigned i = 0; i < info->params; i++) {
         struct str t = r->params[i].text;
         if (t.n > 0 && memchr(t.p, '\0', t.n))
@@ -269,8 +271,10 @@ bool sql__once(struct arena *a, struct sql *s, enum db_role role, const struct r
 
     for (;;) {
         struct db *db = NULL;
-        bool ok = sql__take(s, role, &db, err) && sql__exec(a, db, r, out, err);
+        bool ok = sql__take(s, role, &db, err);
 
+        assert(!ok || db);
+        ok = ok && sql__exec(a, db, r, out, err);
         sql__give(s, &db);
         if (ok)
             return true;

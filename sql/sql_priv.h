@@ -15,7 +15,8 @@ struct pool {
 
 struct sql {
     const struct driver *driver;
-    struct sql_conf conf; /* its own copies */
+    struct sql_conf conf;
+    char *database; /* conf's */
     void *home;
     struct arena *arena;
     struct str name;

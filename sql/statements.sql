@@ -92,9 +92,10 @@ WHERE warehouse_id = $1
     AND name > $3
 ORDER BY name LIMIT $4
 
+-- parent_id in the order: PostgreSQL does not see that IS NULL leaves one value, and would sort.
 -- name: ns_page_root (warehouse, after, limit) -> name
 SELECT name FROM namespace WHERE warehouse_id = $1 AND parent_id IS NULL AND name > $2
-ORDER BY name LIMIT $3
+ORDER BY parent_id, name LIMIT $3
 
 -- --- tables and views ---------------------------------------------------------------------------
 
@@ -179,15 +180,17 @@ ON CONFLICT (authority, path) DO NOTHING
 RETURNING path
 
 -- Of an object above the path, whoever's base lies between (its rows are not linked then), or of
--- anything below it, that is between low and high. The folders above are cut off one by one.
+-- anything below it, that is between low and high. The folders above are cut off one by one; the
+-- scalar subquery makes each a probe of the index, where a join would read the whole bucket's rows.
 -- name: location_clash (authority, path, low, high) -> path
 WITH RECURSIVE up (path) AS (
     SELECT rtrim(rtrim(CAST($2 AS TEXT), replace(CAST($2 AS TEXT), '/', '')), '/')
     UNION ALL
     SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''
 )
-SELECT l.path FROM up JOIN location l ON l.authority = $1 AND l.path = up.path
-WHERE l.object_id IS NOT NULL AND up.path <> $2
+SELECT path FROM up
+WHERE path <> $2
+    AND (SELECT l.object_id FROM location l WHERE l.authority = $1 AND l.path = up.path) IS NOT NULL
 UNION ALL
 SELECT b.path FROM location b WHERE b.authority = $1 AND b.path > $3 AND b.path < $4
 LIMIT 1

@@ -227,10 +227,10 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .name = "ns_page_root",
         .text[ENGINE_PG] =
             "SELECT name FROM namespace WHERE warehouse_id = $1 AND parent_id IS NULL AND name > $2\n"
-            "ORDER BY name LIMIT $3",
+            "ORDER BY parent_id, name LIMIT $3",
         .text[ENGINE_LITE] =
             "SELECT name FROM namespace WHERE warehouse_id = $1 AND parent_id IS NULL AND name > $2\n"
-            "ORDER BY name LIMIT $3",
+            "ORDER BY parent_id, name LIMIT $3",
         .params = 3,
         .columns = 1,
         .column_names = ns_page_root_columns,
@@ -421,8 +421,9 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
             "    UNION ALL\n"
             "    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''\n"
             ")\n"
-            "SELECT l.path FROM up JOIN location l ON l.authority = $1 AND l.path = up.path\n"
-            "WHERE l.object_id IS NOT NULL AND up.path <> $2\n"
+            "SELECT path FROM up\n"
+            "WHERE path <> $2\n"
+            "    AND (SELECT l.object_id FROM location l WHERE l.authority = $1 AND l.path = up.path) IS NOT NULL\n"
             "UNION ALL\n"
             "SELECT b.path FROM location b WHERE b.authority = $1 AND b.path > $3 AND b.path < $4\n"
             "LIMIT 1",
@@ -432,8 +433,9 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
             "    UNION ALL\n"
             "    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''\n"
             ")\n"
-            "SELECT l.path FROM up JOIN location l ON l.authority = $1 AND l.path = up.path\n"
-            "WHERE l.object_id IS NOT NULL AND up.path <> $2\n"
+            "SELECT path FROM up\n"
+            "WHERE path <> $2\n"
+            "    AND (SELECT l.object_id FROM location l WHERE l.authority = $1 AND l.path = up.path) IS NOT NULL\n"
             "UNION ALL\n"
             "SELECT b.path FROM location b WHERE b.authority = $1 AND b.path > $3 AND b.path < $4\n"
             "LIMIT 1",

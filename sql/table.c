@@ -26,6 +26,7 @@ static struct sql_object *object_of(struct arena *a, const struct rows *r)
     return o;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a key of many parts */
 bool sql_object_get(struct arena *a, struct sql *s, int64_t warehouse, struct str ns,
     struct str name, bool *ns_found, struct sql_object **out, struct err *err)
 {
@@ -51,6 +52,7 @@ static bool find(struct unit *u, struct str ns, struct str name, int64_t *ns_id,
     return true;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a key of many parts */
 bool sql_object_page(struct arena *a, struct sql *s, int64_t warehouse, struct str ns,
     enum sql_kind kind, struct str after, size_t limit, struct str **names, size_t *n, bool *found,
     struct err *err)
@@ -159,7 +161,7 @@ bool sql_object_insert(struct sql *s, const struct sql_new_object *o, const stru
 /* --- swap --- */
 
 struct swapping {
-    const struct sql_swap **swaps;
+    struct sql_swap *swaps;
     size_t n;
     enum sql_swap_result result;
 };
@@ -221,7 +223,7 @@ static bool swap_all(struct unit *u, void *work, struct err *err)
     struct swapping *w = work;
 
     for (size_t i = 0; i < w->n && u->end == UNIT_COMMIT; i++)
-        TRY(swap_one(u, w->swaps[i], w, err));
+        TRY(swap_one(u, &w->swaps[i], w, err));
     if (u->end == UNIT_COMMIT)
         w->result = SQL_SWAPPED;
     return true;
@@ -230,8 +232,7 @@ static bool swap_all(struct unit *u, void *work, struct err *err)
 /* An object's rows are locked in the order of their ids by everybody. */
 static int by_id(const void *a, const void *b)
 {
-    const struct sql_swap *x = *(const struct sql_swap *const *)a;
-    const struct sql_swap *y = *(const struct sql_swap *const *)b;
+    const struct sql_swap *x = a, *y = b;
 
     return (x->object > y->object) - (x->object < y->object);
 }
@@ -240,14 +241,13 @@ static bool swap_in_transaction(struct sql *s, const struct sql_swap *swaps, siz
     enum sql_swap_result *out, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new();
-    struct swapping w = {.swaps = ARENA_ARRAY(a, const struct sql_swap *, n), .n = n};
+    struct swapping w = {.swaps = ARENA_ARRAY(a, struct sql_swap, n), .n = n};
 
-    for (size_t i = 0; i < n; i++)
-        w.swaps[i] = &swaps[i];
+    memcpy(w.swaps, swaps, n * sizeof(swaps[0]));
     qsort(w.swaps, n, sizeof(w.swaps[0]), by_id);
     /* All or none: one token speaks for all. */
     struct unit u = {
-        .s = s, .by = &w.swaps[0]->by, .warehouse = swaps[0].warehouse, .effect = EFFECT_SWAP};
+        .s = s, .by = &w.swaps[0].by, .warehouse = swaps[0].warehouse, .effect = EFFECT_SWAP};
     TRY(sql__unit(&u, swap_all, &w, err));
     *out = u.end == UNIT_APPLIED ? SQL_SWAPPED : w.result;
     return true;
@@ -257,7 +257,7 @@ static bool swap_in_transaction(struct sql *s, const struct sql_swap *swaps, siz
 static bool swap_in_statement(struct unit *u, void *work, struct err *err)
 {
     struct swapping *w = work;
-    const struct sql_swap *sw = w->swaps[0];
+    const struct sql_swap *sw = w->swaps;
     const struct sql_change *by = &sw->by;
     int64_t until = clock_mono_us() + SQL_WRITE_US;
     const struct param p[] = {number_param(sw->warehouse), number_param(sw->object),
@@ -286,13 +286,13 @@ bool sql_object_swap(struct sql *s, const struct sql_swap *swaps, size_t n,
     enum sql_swap_result *out, struct err *err)
 {
     assert(lane_may_block() && n > 0);
-    const struct sql_swap *first = &swaps[0];
+    struct sql_swap first = swaps[0];
 
-    if (n > 1 || first->location.p || !stmt_info[STMT_OBJECT_SWAP_ONE].text[s->driver->engine])
+    if (n > 1 || first.location.p || !stmt_info[STMT_OBJECT_SWAP_ONE].text[s->driver->engine])
         return swap_in_transaction(s, swaps, n, out, err);
 
     struct swapping w = {.swaps = &first, .n = 1};
-    struct unit u = {.s = s, .by = &first->by, .warehouse = first->warehouse, .alone = true};
+    struct unit u = {.s = s, .by = &first.by, .warehouse = first.warehouse, .alone = true};
     TRY(sql__unit(&u, swap_in_statement, &w, err));
     *out = w.result;
     return true;
@@ -350,6 +350,7 @@ static bool rename_object(struct unit *u, void *work, struct err *err)
     return true;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a key of many parts */
 bool sql_object_rename(struct sql *s, int64_t warehouse, enum sql_kind kind, struct str ns,
     struct str name, struct str to_ns, struct str to_name, const struct sql_change *by,
     enum sql_rename_result *out, enum sql_kind *taken_by, struct err *err)
@@ -426,6 +427,7 @@ static bool drop(struct unit *u, void *work, struct err *err)
     return true;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a key of many parts */
 bool sql_object_drop(struct arena *a, struct sql *s, int64_t warehouse, enum sql_kind kind,
     struct str ns, struct str name, enum sql_purge purge, const struct sql_change *by,
     bool *dropped, struct sql_object **was, struct err *err)

@@ -1,6 +1,7 @@
 #include "fixture.h"
 
 #include "lane.h"
+#include "proxy.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -192,6 +193,48 @@ START_TEST(test_lookup_pg__a_lost_connection_is_said)
 }
 END_TEST
 
+START_TEST(test_lookup_pg__no_answer_for_five_seconds_is_given_up)
+{
+    struct fixture f;
+    struct sql_lookup *l;
+    struct sql_found *found;
+    char database[512];
+
+    start(&f, 1, &l);
+    sql_lookup_close(&l);
+    struct proxy *proxy = proxy_new();
+    snprintf(database, sizeof(database),
+        "postgresql://firn@/postgres?host=%s&options=-c%%20"
+        "search_path%%3D%s",
+        proxy_dir(proxy), f.schema);
+    struct sql *s = fixture_sql(&f, database);
+    ck_ok(&f, sql_lookup_open(s, &l, &f.err));
+    struct sql_key key = object_key(&f, STR("n"), STR("a+b"));
+    ck_assert(look_up(&f, l, &key, 1)->object.id > 0);
+
+    proxy_arm(proxy, PROXY_STALL, "lookup", 1, NULL, NULL);
+    int64_t since = clock_mono_us();
+    enum sql_lookup_state state = SQL_LOOKUP_PENDING;
+    ck_ok(&f, sql_lookup_send(l, &key, 1, &f.err));
+    while (state == SQL_LOOKUP_PENDING) {
+        struct pollfd p = {.fd = sql_lookup_fd(l), .events = POLLIN};
+        poll(&p, 1, 50);
+        state = sql_lookup_recv(f.a, l, &found, &f.err);
+    }
+    int64_t took = clock_mono_us() - since;
+    ck_assert_int_eq(state, SQL_LOOKUP_FAILED);
+    ck_assert_int_eq(f.err.kind, ERR_UNAVAILABLE);
+    ck_assert(took >= 5000000 && took < 7000000);
+    sql_lookup_close(&l);
+    ck_ok(&f, sql_lookup_open(s, &l, &f.err));
+    ck_assert(look_up(&f, l, &key, 1)->object.id > 0);
+    sql_lookup_close(&l);
+    sql_close(&s);
+    proxy_free(&proxy);
+    fixture_close(&f);
+}
+END_TEST
+
 static void add(TCase *tc)
 {
     int n = engines();
@@ -201,8 +244,10 @@ static void add(TCase *tc)
     tcase_add_loop_test(tc, test_lookup__names_that_look_like_syntax, 0, n);
     tcase_add_loop_test(tc, test_lookup__many_keys_and_many_batches, 0, n);
     tcase_add_loop_test(tc, test_lookup__works_where_blocking_is_forbidden, 0, n);
-    if (have_pg())
-        tcase_add_test(tc, test_lookup_pg__a_lost_connection_is_said);
+    if (!have_pg())
+        return;
+    tcase_add_test(tc, test_lookup_pg__a_lost_connection_is_said);
+    tcase_add_test(tc, test_lookup_pg__no_answer_for_five_seconds_is_given_up);
 }
 
 int main(void)
