@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "base.h"
+#include "scan_priv.h"
 
 const struct scan_limits scan_body_limits = {
     .bytes = 32u << 20, .tokens = 200000, .string = 1u << 20, .depth = 64};
@@ -121,42 +122,6 @@ static inline const char *plain_run(const char *p, const char *end)
     return p;
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-/* The value of \uXXXX at p, or -1. */
-static int32_t unit_at(const char *p, const char *end)
-{
-    if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
-        return -1;
-    int32_t v = 0;
-    for (int i = 2; i < 6; i++) {
-        int h = hex_value(p[i]);
-        if (h < 0)
-            return -1;
-        v = v * 16 + h;
-    }
-    return v;
-}
-
-static bool is_high(int32_t unit)
-{
-    return unit >= 0xd800 && unit <= 0xdbff;
-}
-
-static bool is_low(int32_t unit)
-{
-    return unit >= 0xdc00 && unit <= 0xdfff;
-}
-
 /* Behind the escape at p, or NULL. */
 static const char *skip_escape(struct scan *s, const char *p)
 {
@@ -167,14 +132,14 @@ static const char *skip_escape(struct scan *s, const char *p)
             return p + 2;
         return fail_found(s, p + 1, "one of \"\\/bfnrtu behind a backslash"), NULL;
     }
-    int32_t unit = unit_at(p, s->end);
+    int32_t unit = scan__unit(p, s->end);
     if (unit < 0)
         return fail_at(s, p, "expected four hexadecimal digits behind \\u"), NULL;
     if (unit == 0)
         return fail_at(s, p, "the character \\u0000 is not allowed"), NULL;
-    if (is_low(unit) || (is_high(unit) && !is_low(unit_at(p + 6, s->end))))
+    if (scan__is_low(unit) || (scan__is_high(unit) && !scan__is_low(scan__unit(p + 6, s->end))))
         return fail_at(s, p, "half of a surrogate pair"), NULL;
-    return p + (is_high(unit) ? 12 : 6);
+    return p + (scan__is_high(unit) ? 12 : 6);
 }
 
 /* The closing quote of the string whose first byte is p, or NULL. */
@@ -207,50 +172,6 @@ static const char *string_end(struct scan *s, const char *p, bool *escaped)
                    s->limits->string),
                NULL;
     return p;
-}
-
-static char *put_utf8(char *to, int32_t c)
-{
-    if (c < 0x80) {
-        *to++ = (char)c;
-        return to;
-    }
-    if (c < 0x800) {
-        *to++ = (char)(0xc0 | c >> 6);
-    } else if (c < 0x10000) {
-        *to++ = (char)(0xe0 | c >> 12);
-        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
-    } else {
-        *to++ = (char)(0xf0 | c >> 18);
-        *to++ = (char)(0x80 | (c >> 12 & 0x3f));
-        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
-    }
-    *to++ = (char)(0x80 | (c & 0x3f));
-    return to;
-}
-
-/* Decodes a valid string into `to`, which has room for raw.n bytes; returns the end. */
-static char *unescape(struct str raw, char *to)
-{
-    static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
-    const char *p = raw.p, *end = raw.p + raw.n;
-    while (p < end) {
-        if (*p != '\\') {
-            *to++ = *p++;
-        } else if (p[1] != 'u') {
-            *to++ = values[strchr(names, p[1]) - names];
-            p += 2;
-        } else {
-            int32_t unit = unit_at(p, end);
-            p += 6;
-            if (is_high(unit)) {
-                unit = 0x10000 + ((unit - 0xd800) << 10) + (unit_at(p, end) - 0xdc00);
-                p += 6;
-            }
-            to = put_utf8(to, unit);
-        }
-    }
-    return to;
 }
 
 /* -- Keys ------------------------------------------------------------------------------------- */
@@ -317,7 +238,7 @@ static struct str key_decode(struct scan_keys *k, struct str raw)
     struct spelled *new = xmalloc(sizeof(*new) + raw.n);
     new->older = k->spelled;
     k->spelled = new;
-    return str_range(new->text, unescape(raw, new->text));
+    return str_range(new->text, scan__unescape(raw, new->text));
 }
 
 __attribute__((cold, noinline)) static bool fail_duplicate(
@@ -737,7 +658,7 @@ bool scan_string(struct scan *s, struct arena *a, struct str *out)
         return true;
     }
     char *p = arena_alloc(a, raw.n + 1);
-    char *end = unescape(raw, p);
+    char *end = scan__unescape(raw, p);
     *end = '\0';
     *out = str_range(p, end);
     return true;

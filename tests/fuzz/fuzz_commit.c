@@ -89,7 +89,9 @@ static bool commit(struct arena *a, const json_t *body, struct err *err)
         TRY(requirements_check(m, requirements, err));
     struct draft *d = m ? draft_begin(a, m) : draft_begin_empty(a, 2);
     TRY(updates_apply(d, json_object_get(body, "updates"), err));
-    if (!d->changes)
+    if (!m)
+        TRY(draft_check_complete(d, err));
+    else if (!d->changes)
         return true;
     TRY(draft_file(d, &place, &token, &gzip, err));
     TRY(draft_finish(d, place, &next, err));

@@ -162,6 +162,24 @@ START_TEST(test_scan_validate__duplicate_keys_in_objects_of_any_size)
 }
 END_TEST
 
+START_TEST(test_scan_validate__a_million_keys_are_too_many)
+{
+    struct err err = {0};
+    struct buf b;
+    buf_init(&b, 64u << 20);
+    buf_putc(&b, '{');
+    for (int i = 0; i < 1 << 20; i++)
+        buf_putf(&b, "%s\"%d\":0", i ? "," : "", i);
+    size_t many = b.n;
+    buf_puts(&b, ",\"x\":0}");
+    ck_assert(!scan_validate(buf_view(&b), &scan_metadata_limits, &err));
+    ck_assert_ptr_nonnull(strstr(err.msg, "more than 1048576 keys in one object"));
+    b.p[many] = '}';
+    ck_assert(scan_validate((struct str){b.p, many + 1}, &scan_metadata_limits, &err));
+    buf_fini(&b);
+}
+END_TEST
+
 START_TEST(test_scan_validate__each_limit_says_its_name)
 {
     struct err err = {0};
@@ -459,6 +477,7 @@ int main(void)
     tcase_add_test(tc, test_scan_validate__invalid_utf8_at_every_alignment);
     tcase_add_test(tc, test_scan_validate__duplicate_keys_however_spelled);
     tcase_add_test(tc, test_scan_validate__duplicate_keys_in_objects_of_any_size);
+    tcase_add_test(tc, test_scan_validate__a_million_keys_are_too_many);
     tcase_add_test(tc, test_scan_validate__each_limit_says_its_name);
     tcase_add_test(tc, test_scan_validate__ten_thousand_brackets);
     tcase_add_test(tc, test_scan_cursor__walks_members_and_elements);
