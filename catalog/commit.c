@@ -215,6 +215,8 @@ bool table_commit(struct arena *a, struct catalog *c, const struct caller *by,
         .digest = digest,
     };
     bool create;
+    TRY(updates_known(
+        r.updates, err)); /* what no table could take is refused before one is looked for */
     TRY(requirements_create(r.requirements, &create, err));
     if (create ? commit_create(&r, out, err) : commit_existing(&r, out, err))
         return true;
