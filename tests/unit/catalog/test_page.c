@@ -1,0 +1,299 @@
+#include <check.h>
+#include <stdlib.h>
+
+#include "arena.h"
+#include "base.h"
+#include "catalog_priv.h"
+#include "digest.h"
+
+static struct arena *arena;
+static struct catalog main_warehouse, other_warehouse;
+
+static void begin(void)
+{
+    arena = arena_new();
+    main_warehouse.warehouse.uuid = STR("3b0f0a67-4b5c-4d3a-9d0e-1d2f3a4b5c6d");
+    other_warehouse.warehouse.uuid = STR("0c9e8a57-1111-4d3a-9d0e-1d2f3a4b5c6d");
+}
+
+static void end(void)
+{
+    arena_free(&arena);
+}
+
+static const struct str ns = STR_INIT("a\x1f"
+                                      "b");
+
+static bool after(const struct catalog *c, struct str parent, const char *kind, struct str token,
+    int64_t size, struct str *last, size_t *limit)
+{
+    struct err err = {.kind = ERR_NONE};
+    struct page page = {.token = token, .size = size};
+    bool ok = page__after(arena, c, parent, kind, &page, last, limit, &err);
+    if (!ok) {
+        ck_assert_int_eq(err.kind, ERR_BAD_REQUEST);
+        ck_assert_str_eq(err.msg, "Invalid pageToken: it is not one that this list has handed out");
+    }
+    return ok;
+}
+
+START_TEST(test_page_after__without_a_token_everything)
+{
+    struct str last;
+    size_t limit;
+    ck_assert(after(&main_warehouse, ns, "tables", (struct str){NULL, 0}, 0, &last, &limit));
+    ck_assert_ptr_null(last.p);
+    ck_assert_uint_eq(limit, SIZE_MAX);
+    /* The Go client sends a size and does not follow tokens. */
+    ck_assert(after(&main_warehouse, ns, "tables", (struct str){NULL, 0}, 5, &last, &limit));
+    ck_assert_uint_eq(limit, SIZE_MAX);
+}
+END_TEST
+
+START_TEST(test_page_after__an_empty_token_is_the_first_page)
+{
+    static const struct {
+        int64_t size;
+        size_t limit;
+    } sizes[] = {
+        {0,            PAGE_DEFAULT},
+        {1,            1           },
+        {PAGE_MAX - 1, PAGE_MAX - 1},
+        {PAGE_MAX,     PAGE_MAX    },
+        {PAGE_MAX + 1, PAGE_MAX    },
+        {INT64_MAX,    PAGE_MAX    },
+        {-1,           PAGE_DEFAULT},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        struct str last;
+        size_t limit;
+        ck_assert(after(&main_warehouse, ns, "tables", STR(""), sizes[i].size, &last, &limit));
+        ck_assert_ptr_null(last.p);
+        ck_assert_uint_eq(limit, sizes[i].limit);
+    }
+}
+END_TEST
+
+START_TEST(test_page_token__leads_back_to_the_last_name)
+{
+    static const char *const names[] = {"t", "a.b", "\xc3\xa4", "with blank", "%1F", "a/b"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct str last, name = str_from(names[i]);
+        size_t limit;
+        struct str token = page__token(arena, &main_warehouse, ns, "tables", name);
+        for (size_t k = 0; k < token.n; k++)
+            ck_assert_ptr_nonnull(strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                         "0123456789-_",
+                token.p[k]));
+        ck_assert(after(&main_warehouse, ns, "tables", token, 7, &last, &limit));
+        ck_assert(str_eq(last, name));
+        ck_assert_uint_eq(limit, 7);
+    }
+}
+END_TEST
+
+START_TEST(test_page_token__belongs_to_one_list)
+{
+    struct str last;
+    size_t limit;
+    struct str token = page__token(arena, &main_warehouse, ns, "tables", STR("t"));
+    ck_assert(after(&main_warehouse, ns, "tables", token, 0, &last, &limit));
+    ck_assert(!after(&main_warehouse, ns, "namespaces", token, 0, &last, &limit));
+    ck_assert(!after(&main_warehouse, STR("a"), "tables", token, 0, &last, &limit));
+    ck_assert(!after(&main_warehouse, STR(""), "tables", token, 0, &last, &limit));
+    ck_assert(!after(&other_warehouse, ns, "tables", token, 0, &last, &limit));
+}
+END_TEST
+
+/* A token of this list with these bytes behind its head. */
+static struct str forged(char version, struct str last)
+{
+    struct str own;
+    ck_assert(
+        b64url_decode(arena, page__token(arena, &main_warehouse, ns, "tables", STR("x")), &own));
+    char *p = arena_alloc(arena, own.n + last.n);
+    memcpy(p, own.p, own.n - 1);
+    p[0] = version;
+    if (last.n)
+        memcpy(p + own.n - 1, last.p, last.n);
+    return b64url_encode(arena, (struct str){p, own.n - 1 + last.n});
+}
+
+START_TEST(test_page_after__tokens_nobody_handed_out)
+{
+    struct str last;
+    size_t limit;
+    ck_assert(after(&main_warehouse, ns, "tables", forged(1, STR("x")), 0, &last, &limit));
+    const struct str bad[] = {STR("1"), STR("100"), STR("A"), STR("AQ"), STR("t"), STR("!!!!"),
+        STR("AQAAAAAAAAAA"), STR("AQAAAAAAAAAAdA"), forged(2, STR("x")), forged(1, STR("")),
+        forged(1, STR("a\0b")), forged(1, STR("\xff")),
+        forged(1, STR("a\x1f"
+                      "b")),
+        forged(1, STR(".."))};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        ck_assert_msg(!after(&main_warehouse, ns, "tables", bad[i], 0, &last, &limit), "%.*s",
+            STR_ARG(bad[i]));
+    struct str token = page__token(arena, &main_warehouse, ns, "tables", STR("t"));
+    for (size_t n = 1; n < token.n - 1; n++)
+        ck_assert(!after(&main_warehouse, ns, "tables", str_sub(token, 0, n), 0, &last, &limit));
+}
+END_TEST
+
+/* A list of names "00000" to "<count - 1>", read as the database's lists are. */
+static size_t count, largest_read, reads;
+
+static bool read_names(struct arena *a, const struct catalog *c, struct str parent, struct str from,
+    size_t limit, struct str **names, size_t *n, bool *found, struct err *err)
+{
+    int64_t first = 0;
+    ck_assert_ptr_eq(c, &main_warehouse);
+    ck_assert_uint_ge(limit, 1);
+    reads++;
+    if (limit > largest_read)
+        largest_read = limit;
+    *found = str_eq(parent, ns);
+    if (from.p) {
+        if (!str_to_i64(from, &first))
+            return err_set(err, ERR_UNAVAILABLE, "no such place: %.*s", STR_ARG(from));
+        first++;
+    }
+    size_t left = *found ? count - (size_t)first : 0;
+    *n = left < limit ? left : limit;
+    *names = ARENA_ARRAY(a, struct str, *n + 1);
+    for (size_t i = 0; i < *n; i++)
+        (*names)[i] = arena_printf(a, "%05zu", (size_t)first + i);
+    return true;
+}
+
+static struct names read_page(struct str token, int64_t size, struct str *next)
+{
+    struct names out;
+    struct page page = {token, size};
+    struct err err = {.kind = ERR_NONE};
+    bool found = false;
+    ck_assert_msg(page__read(arena, &main_warehouse, ns, "tables", &page, read_names, &out, &found,
+                      next, &err),
+        "%s", err.msg);
+    ck_assert(found);
+    return out;
+}
+
+/* Page after page: every name once, in order; returns the number of pages. */
+static size_t read_all(size_t size)
+{
+    struct str token = STR("");
+    size_t at = 0, pages = 0;
+    while (token.p) {
+        struct str next;
+        struct names page = read_page(token, (int64_t)size, &next);
+        ck_assert_uint_le(page.n, size);
+        for (size_t i = 0; i < page.n; i++, at++)
+            ck_assert(str_eq(page.v[i], arena_printf(arena, "%05zu", at)));
+        ck_assert(!next.p || (page.n == size && next.n > 0));
+        token = next;
+        pages++;
+    }
+    ck_assert_uint_eq(at, count);
+    return pages;
+}
+
+START_TEST(test_page_read__every_name_once)
+{
+    static const size_t counts[] = {0, 1, 9, 10, 11, 20, 21, 1999, 2000, 2001, 4000, 4001};
+    static const size_t sizes[] = {1999, 2000, 2001, 3999, 4000, 10000};
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        count = counts[i];
+        if (count < 100)
+            ck_assert_uint_eq(read_all(10), count ? (count + 9) / 10 : 1);
+        for (size_t k = 0; k < ARRAY_LEN(sizes); k++)
+            ck_assert_uint_eq(read_all(sizes[k]), count ? (count + sizes[k] - 1) / sizes[k] : 1);
+    }
+    ck_assert_uint_le(largest_read, PAGE_BATCH);
+}
+END_TEST
+
+START_TEST(test_page_read__a_page_is_never_larger_than_the_maximum)
+{
+    struct str next;
+    count = 25000;
+    struct names page = read_page(STR(""), 20000, &next);
+    ck_assert_uint_eq(page.n, PAGE_MAX);
+    ck_assert_ptr_nonnull(next.p);
+    page = read_page(STR(""), 0, &next);
+    ck_assert_uint_eq(page.n, PAGE_DEFAULT);
+    ck_assert_ptr_nonnull(next.p);
+}
+END_TEST
+
+START_TEST(test_page_read__unpaged_is_read_in_batches)
+{
+    static const size_t counts[] = {0, 1, 2000, 25000};
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        struct str next = STR("left from before");
+        count = counts[i];
+        reads = 0;
+        struct names all = read_page((struct str){NULL, 0}, 3, &next);
+        ck_assert_uint_eq(all.n, count);
+        ck_assert_ptr_null(next.p);
+        ck_assert_uint_eq(reads, count / PAGE_BATCH + 1);
+        for (size_t k = 0; k < all.n; k++)
+            ck_assert(str_eq(all.v[k], arena_printf(arena, "%05zu", k)));
+    }
+    ck_assert_uint_le(largest_read, PAGE_BATCH);
+}
+END_TEST
+
+START_TEST(test_page_read__a_list_of_nothing_that_exists)
+{
+    struct names out;
+    struct page page = {.token = STR(""), .size = 5};
+    struct err err;
+    struct str next;
+    bool found = true;
+    ck_assert(page__read(arena, &main_warehouse, STR("nowhere"), "tables", &page, read_names, &out,
+        &found, &next, &err));
+    ck_assert(!found);
+    ck_assert_ptr_null(next.p);
+}
+END_TEST
+
+START_TEST(test_page_read__errors_come_through)
+{
+    struct names out;
+    struct err err = {.kind = ERR_NONE};
+    struct page page = {.token = page__token(arena, &main_warehouse, ns, "tables", STR("x"))};
+    struct str next;
+    bool found;
+    ck_assert(!page__read(
+        arena, &main_warehouse, ns, "tables", &page, read_names, &out, &found, &next, &err));
+    ck_assert_int_eq(err.kind, ERR_UNAVAILABLE);
+    page.token = STR("17");
+    ck_assert(!page__read(
+        arena, &main_warehouse, ns, "tables", &page, read_names, &out, &found, &next, &err));
+    ck_assert_int_eq(err.kind, ERR_BAD_REQUEST);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("catalog/page");
+    TCase *cases = tcase_create("catalog/page");
+    tcase_set_timeout(cases, 60);
+    tcase_add_checked_fixture(cases, begin, end);
+    tcase_add_test(cases, test_page_after__without_a_token_everything);
+    tcase_add_test(cases, test_page_after__an_empty_token_is_the_first_page);
+    tcase_add_test(cases, test_page_token__leads_back_to_the_last_name);
+    tcase_add_test(cases, test_page_token__belongs_to_one_list);
+    tcase_add_test(cases, test_page_after__tokens_nobody_handed_out);
+    tcase_add_test(cases, test_page_read__every_name_once);
+    tcase_add_test(cases, test_page_read__a_page_is_never_larger_than_the_maximum);
+    tcase_add_test(cases, test_page_read__unpaged_is_read_in_batches);
+    tcase_add_test(cases, test_page_read__a_list_of_nothing_that_exists);
+    tcase_add_test(cases, test_page_read__errors_come_through);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
