@@ -214,6 +214,10 @@ START_TEST(test_metadata_from_file__maps_of_strings)
     ck_refused(STR(V2 ",\"properties\":[]}"), ERR_BAD_REQUEST, "expected an object");
     ck_refused(STR(V2 ",\"snapshots\":[{\"snapshot-id\":1,\"summary\":{\"added\":3}}]}"),
         ERR_BAD_REQUEST, "snapshots: element 0: summary: added: Invalid JSON");
+    ck_refused(STR(V2 ",\"snapshots\":[{\"snapshot-id\":1,\"timestamp-ms\":1,\"manifests\":0}]}"),
+        ERR_BAD_REQUEST, "the member \"manifest-list\" is missing");
+    read_ok(STR(V2 ",\"snapshots\":[{\"snapshot-id\":1,\"timestamp-ms\":1,\"manifests\":0,"
+                   "\"manifest-list\":\"l\"}]}"));
     const struct metadata *m = read_ok(STR(V2 ",\"properties\":{\"k\":\"\\u00e4\\\"\"}}"));
     ck_assert_str_eq(
         json_string_value(json_object_get(metadata_head(m)->properties, "k")), "\xc3\xa4\"");
