@@ -181,6 +181,15 @@ class Run:
     def rgw(self):
         return self.suite.service("rgw", services.Rgw)
 
+    def keep(self):
+        """Logs, reports and what a fuzzer found outlive the folder of the run."""
+        for path in self.folder.rglob("*"):
+            wanted = path.suffix in (".log", ".xml") or path.name.startswith(("crash-", "leak-", "oom-", "timeout-"))
+            if wanted and path.is_file():
+                place = KEPT / self.part.name / path.relative_to(self.folder)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, place)
+
     def tail(self, lines=60):
         text = self.log_path.read_text(errors="replace").splitlines()
         return "\n".join("    " + line[:400] for line in text[-lines:])
@@ -217,9 +226,7 @@ def run_part(suite, part, total, output):
                 say(run.tail())
             for note in run.notes:
                 say(f"  {part.name}: {note}")
-            shutil.copytree(run.folder, KEPT / part.name, dirs_exist_ok=True,
-                            ignore=lambda _, names: [n for n in names if not n.endswith(
-                                (".log", ".xml")) and not n.startswith("server-")])
+            run.keep()
     run.log.close()
 
 
