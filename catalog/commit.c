@@ -86,6 +86,39 @@ static bool swap(const struct commit *r, const struct base *base, const struct d
         STR_ARG(d->head.location));
 }
 
+/* Only files beneath the table's own place: a registered file's log may name anything. */
+static void delete_old_file(const struct commit *r, struct str folder, const struct part *entry)
+{
+    json_t *tree = json_loadb(entry->p, entry->n, 0, NULL);
+    const json_t *file = json_object_get(tree, "metadata-file");
+    struct str location = {json_string_value(file), json_string_length(file)};
+    struct location inside, within;
+    struct err ignored;
+    if (json_is_string(file) && location_parse(r->a, location, &inside, &ignored) &&
+        location_parse(r->a, folder, &within, &ignored) && location_within(&inside, &within) &&
+        store_check(r->a, r->c->store, location, &ignored) &&
+        store_delete(r->c->store, location, &ignored))
+        cache_drop(r->c->cache, location);
+    json_decref(tree);
+}
+
+/* write.metadata.delete-after-commit.enabled: files that fell out of the metadata log with this
+ * commit go, once it is certain. Best effort; PyIceberg deletes them too. */
+static void delete_old_files(
+    const struct commit *r, const struct metadata *base, const struct metadata *now)
+{
+    const struct head *head = metadata_head(now);
+    const json_t *property =
+        json_object_get(head->properties, "write.metadata.delete-after-commit.enabled");
+    if (!json_is_string(property) ||
+        !str_eq_nocase(str_from(json_string_value(property)), STR("true")))
+        return;
+    const struct parts *before = metadata_parts(base, PARTS_METADATA_LOG);
+    size_t kept = metadata_parts(now, PARTS_METADATA_LOG)->n; /* one of them is the base */
+    for (size_t i = 0; i + kept < before->n + 1; i++)
+        delete_old_file(r, metadata_head(base)->location, &before->v[i]);
+}
+
 /* One attempt, the steps of the specification in their order. */
 static bool commit_once(const struct commit *r, struct loaded *out, struct err *err)
 {
@@ -106,6 +139,7 @@ static bool commit_once(const struct commit *r, struct loaded *out, struct err *
     TRY(table__write(r->a, r->c, d, &w, err));
     TRY(swap(r, &base, d, &place, &w, err));
     metric_add(METRIC_commits_applied_total, 1);
+    delete_old_files(r, base.metadata, w.metadata);
     table__keep(r->a, r->c, &w, out);
     return true;
 }

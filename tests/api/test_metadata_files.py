@@ -1,0 +1,235 @@
+"""Metadata files: names, codec, folder, bytes, and which of them stay."""
+
+import gzip
+import json
+import re
+import time
+
+import pytest
+
+from firn_client import Table, add_snapshot, in_parallel, set_properties, set_ref, strict_json, struct
+
+NAME = re.compile(r"(\d{5,})-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(\.gz)?\.metadata\.json")
+
+
+def files_of(api, table):
+    return [f for f in api.store.list(table.location) if ".metadata.json" in f]
+
+
+def test_names_count_up(api, table):
+    """Five digits, a uuid of their own, one more for each commit."""
+    seen = []
+    for i in range(12):
+        location = table.metadata_location
+        folder, _, name = location.rpartition("/")
+        assert folder == table.location + "/metadata"
+        match = NAME.fullmatch(name)
+        assert match and int(match[1]) == i and not match[3]
+        seen.append(match[2])
+        table.apply(set_properties(i=str(i)))
+    assert len(set(seen)) == 12 and table.uuid not in seen
+    assert len(files_of(api, table)) == 13
+
+
+def test_file_and_answer_are_one_document(api, table):
+    """Create, commit and load answer with the bytes that lie in the store."""
+    for i in range(3):
+        answer = table.commit(set_properties(i=str(i))).ok()
+        data = api.store.read(answer.json["metadata-location"])
+        assert data in answer.body and data in table.load().body
+        assert strict_json(data) == answer.json["metadata"]
+        assert b"\n" not in data and b": " not in data
+
+
+@pytest.mark.parametrize("codec", ["gzip", "GZIP", "Gzip"])
+def test_gzip_files(api, ns, codec):
+    """Written when the property asks, under the name Java expects; read back by content."""
+    table = api.table(ns, properties={"write.metadata.compression-codec": codec})
+    for i in range(3):
+        location = table.metadata_location
+        assert re.search(rf"/0000{i}-[0-9a-f-]{{36}}\.gz\.metadata\.json$", location)
+        data = api.store.read(location)
+        assert data[:2] == b"\x1f\x8b"
+        assert json.loads(gzip.decompress(data)) == table.metadata
+        table.append(i + 1, i + 1, i or None)
+    api.drop(ns, table.name).expect(204)
+    assert api.register(ns, "again", location).ok().json["metadata-location"] == location
+
+
+def test_codec_changes_with_the_commit_that_sets_it(api, table):
+    """Taken from the metadata after the commit."""
+    table.apply({"action": "set-properties", "updates": {"write.metadata.compression-codec": "gzip"}})
+    assert table.metadata_location.endswith(".gz.metadata.json")
+    table.apply({"action": "set-properties", "updates": {"write.metadata.compression-codec": "none"}})
+    assert re.search(r"/00002-[0-9a-f-]{36}\.metadata\.json$", table.metadata_location)
+    table.apply({"action": "remove-properties", "removals": ["write.metadata.compression-codec"]})
+    assert api.store.read(table.metadata_location)[:1] == b"{"
+
+
+def test_metadata_folder(api, table):
+    """`write.metadata.path` moves metadata files at once, a slash at its end does not matter."""
+    place = table.location + "/elsewhere"
+    table.apply({"action": "set-properties", "updates": {"write.metadata.path": place + "/"}})
+    assert re.fullmatch(re.escape(place) + r"/00001-[0-9a-f-]{36}\.metadata\.json", table.metadata_location)
+    table.load().ok()
+    table.apply({"action": "remove-properties", "removals": ["write.metadata.path"]})
+    assert table.metadata_location.startswith(table.location + "/metadata/00002-")
+
+
+def test_metadata_folder_outside(api, ns, table):
+    """Nowhere that the server may not write: 400, on create and on commit."""
+    files = api.store.list()
+    for place in ("s3://elsewhere/m", "file:///etc", "/etc", "relative", api.store.base + "/../m", ""):
+        updates = {"action": "set-properties", "updates": {"write.metadata.path": place}}
+        answer = table.commit(updates).expect(400, 200)
+        if answer.status == 200:  # an empty path is as good as none
+            assert place == "" and table.metadata_location.startswith(table.location)
+            table.apply({"action": "remove-properties", "removals": ["write.metadata.path"]})
+            files = api.store.list()
+        else:
+            api.create(ns, "new", properties={"write.metadata.path": place}).fails(400)
+    assert api.store.list() == files
+
+
+def test_files_of_refused_commits_do_not_stay(api, ns, table):
+    """Whatever is refused leaves no file behind."""
+    table.append(1, 1)
+    files = api.store.list()
+    table.commit(set_properties(a="b"), requirements=[{"type": "assert-create"}]).fails(409)
+    table.commit(add_snapshot(1, 9)).fails(400)
+    table.commit(add_snapshot(2, 1, 1)).fails(409)
+    api.create(ns, table.name).fails(409)
+    api.create("non-existing", "t").fails(404)
+    assert api.store.list() == files
+
+
+def test_files_of_lost_races_do_not_stay(api, ns):
+    """Racing commits: exactly one file per version; racing creates: one file in all."""
+    table = api.table(ns)
+    in_parallel(8, lambda i: table.apply(set_properties(**{f"k{i}": "v"})))
+    assert len(files_of(api, table)) == 9
+    numbers = sorted(int(NAME.search(f)[1]) for f in files_of(api, table))
+    assert numbers == list(range(9))
+    other = api.new_namespace()
+    before = len(api.store.list())
+    answers = in_parallel(12, lambda _: api.create(other, "t").status)
+    assert sorted(answers) == [200] + [409] * 11
+    assert len(api.store.list()) == before + 1
+
+
+def test_old_files_are_deleted_when_asked(api, table):
+    """`write.metadata.delete-after-commit.enabled`: what falls out of the log is deleted, after the swap."""
+    table.apply({"action": "set-properties", "updates": {
+        "write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "2"}})
+    locations = []
+    for i in range(6):
+        table.apply(set_properties(i=str(i)))
+        locations.append(table.metadata_location)
+    log = [e["metadata-file"] for e in table.metadata["metadata-log"]]
+    assert log == locations[-3:-1]
+    deadline = time.monotonic() + 5
+    while len(files_of(api, table)) > 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert sorted(files_of(api, table)) == sorted(locations[-3:])
+
+
+def test_old_files_stay_by_default(api, table):
+    """Only the log is bounded."""
+    table.apply({"action": "set-properties", "updates": {"write.metadata.previous-versions-max": "1"}})
+    for i in range(3):
+        table.apply(set_properties(i=str(i)))
+    assert len(files_of(api, table)) == 5
+
+
+def test_members_in_the_order_of_java(table):
+    """format-version first: some readers look at the beginning only."""
+    assert list(table.metadata)[:3] == ["format-version", "table-uuid", "location"]
+
+
+def put(api, place, text):
+    uri = f"{place}/metadata/v7.metadata.json"
+    api.store.write(uri, text.encode())
+    return uri
+
+
+def test_unknown_members_survive_byte_for_byte(api, ns):
+    """At the top, in snapshots, schemas, specs and references' neighbours; after many kinds of commits."""
+    place = f"{api.store.base}/kept/{ns}"
+    odd = '{"z" : [1.0, 2.50, 1E+2, -0, 0.1e-7, 1234567890123456789], "u":"\\u00e9\\/", "n":null}'
+    snap = ('{"snapshot-id":1,"sequence-number":1,"timestamp-ms":1700000000000,"manifest-list":"m",'
+            '"summary":{"operation":"append"},"x-odd":' + odd + "}")
+    schema = '{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"id","required":false,"type":"long","x-odd":' + odd + "}]}"
+    text = ('{"format-version":2,"table-uuid":"3b5c1ea3-3a3a-4b8f-9a2b-0c3d4e5f6a7b","location":"' + place + '",'
+            '"last-sequence-number":1,"last-updated-ms":1700000000000,"last-column-id":1,"schemas":[' + schema + '],'
+            '"current-schema-id":0,"partition-specs":[{"spec-id":0,"fields":[],"x-odd":' + odd + '}],"default-spec-id":0,'
+            '"last-partition-id":999,"sort-orders":[{"order-id":0,"fields":[]}],"default-sort-order-id":0,'
+            '"snapshots":[' + snap + '],"current-snapshot-id":1,"refs":{"main":{"snapshot-id":1,"type":"branch"}},'
+            '"x-top":' + odd + "}")
+    api.register(ns, "t", put(api, place, text)).ok()
+    table = Table(api, ns, "t")
+    # numbers that no reader of ours may touch: the answer is looked at as bytes
+    for updates in ([set_properties(a="b")], [add_snapshot(2, 2, 1, place), set_ref("main", 2)],
+                    [{"action": "add-schema", "schema": struct({"id": 2, "name": "b", "required": False, "type": "int"})}],
+                    [{"action": "add-sort-order", "sort-order": {"order-id": 1, "fields": [
+                        {"transform": "identity", "source-id": 1, "direction": "asc", "null-order": "nulls-last"}]}}]):
+        location = table.commit(*updates).ok().json["metadata-location"]
+        data = api.store.read(location).decode()
+        assert '"x-top":' + odd in data
+        assert snap in data and schema in data
+        assert data.count(odd) == 4
+
+
+def test_numbers_are_exact(api, ns):
+    """No 64-bit number of ours passes through a double."""
+    table = api.table(ns)
+    big = 2**63 - 1
+    table.apply(add_snapshot(big, 2**60 + 1, location=table.location, **{"timestamp-ms": 1700000000001}), set_ref("main", big))
+    data = api.store.read(table.metadata_location)
+    for number in (big, 2**60 + 1):
+        assert str(number).encode() in data
+    table.apply(set_ref("b", big, **{"max-ref-age-ms": 2**62 + 1, "max-snapshot-age-ms": 2**61 + 1}))
+    assert table.metadata["refs"]["b"]["max-ref-age-ms"] == 2**62 + 1
+
+
+def test_files_are_standalone_metadata(api, ns):
+    """PyIceberg's own parser reads every version, of every format version."""
+    from pyiceberg.table.metadata import TableMetadataUtil
+    for version in ("1", "2", "3"):
+        table = api.table(ns, properties={"format-version": version})
+        more = {"first-row-id": 0, "added-rows": 5} if version == "3" else {}
+        sequence = None if version == "1" else 1
+        table.apply(add_snapshot(1, sequence, location=table.location, **more), set_ref("main", 1), set_ref("t", 1, "tag"))
+        parsed = TableMetadataUtil.parse_raw(api.store.read(table.metadata_location).decode())
+        assert parsed.format_version == int(version) and parsed.current_snapshot_id == 1
+        assert str(parsed.table_uuid) == table.uuid
+
+
+def test_broken_current_file(api, ns, table):
+    """A file that is no longer metadata: a load is an error of ours, a commit certainly not applied, the
+    drop goes through."""
+    from firn_client import Api
+    from firn_server import Server
+    if api.server.db.kind == "sqlite":
+        with Server() as firn:
+            client = Api(firn)
+            name = client.new_namespace()
+            location = client.table(name, "t").metadata_location
+            firn.stop()
+            firn.store.write(location, b"{ broken")
+            firn.start()
+            broken(client, name, "t")
+            client.close()
+        return
+    location = table.metadata_location
+    api.store.write(location, b"{ broken")
+    with api.server.replica() as other:
+        client = Api(other)
+        broken(client, ns, table.name)
+        client.close()
+
+
+def broken(client, ns, name):
+    client.load(ns, name).fails(500, "InternalServerError")
+    client.commit(ns, name, [set_properties(a="b")]).expect(400, 409)
+    assert client.names(ns) == [name]
+    client.drop(ns, name, "?purgeRequested=true").expect(204)
