@@ -1,0 +1,63 @@
+"""Planted secrets never reach a log, an answer, a metric or the list of processes."""
+
+import pathlib
+import urllib.request
+
+from firn_client import Api, ns_path
+from firn_server import Server
+
+CANARIES = {"FIRN_S3_SECRET_ACCESS_KEY": "canary-key-5f2e", "FIRN_S3_SESSION_TOKEN": "canary-session-91ab"}
+BEARER, BASIC, SIGNED = "canary-bearer-77c1", "canary-basic-0d4e", "canary-signature-b3f8"
+
+
+def test_secrets_are_nowhere():
+    """At the most talkative level, through requests that fail in every way."""
+    env = dict(CANARIES) | {"FIRN_S3_ACCESS_KEY_ID": "visible", "FIRN_LOG_LEVEL": "debug", "FIRN_S3_REGION": "x"}
+    uri = None
+    with Server(env=env) as firn:
+        if firn.store.kind == "s3":
+            # the store's real secret is one of those that must not appear
+            CANARIES["FIRN_S3_SECRET_ACCESS_KEY"] = firn.store.secret_key
+            firn.stop()
+            firn.extra.clear()
+            firn.extra["FIRN_LOG_LEVEL"] = "debug"
+            firn.start()
+        api = Api(firn)
+        ns = api.new_namespace()
+        headers = {"Authorization": f"Bearer {BEARER}", "Cookie": f"session={BASIC}", "X-Api-Key": BASIC,
+                   "Proxy-Authorization": f"Basic {BASIC}"}
+        answers = []
+        for method, path, body in (
+                ("GET", "/v1/config", None), ("GET", "/v1/nothing", None), ("PUT", "/v1/namespaces", None),
+                ("POST", "/v1/namespaces", {"namespace": 5}), ("GET", "/v1/namespaces/none", None),
+                ("POST", f"{ns_path(ns)}/tables", {"name": "t", "schema": {"type": "struct", "fields": []}}),
+                ("GET", f"{ns_path(ns)}/tables/t?X-Amz-Signature={SIGNED}&X-Amz-Security-Token={SIGNED}", None),
+                ("GET", f"/v1/config?warehouse=w&token={SIGNED}", None),
+                ("POST", "/v1/oauth/tokens", f"grant_type=client_credentials&client_secret={BASIC}".encode())):
+            answers.append(api.request(method, path, body, headers, check=False).body.decode())
+        text = firn.log_text()
+        with urllib.request.urlopen(f"{firn.admin_url}/metrics") as answer:
+            text += answer.read().decode()
+        text += "".join(answers)
+        command = pathlib.Path(f"/proc/{firn.pid}/cmdline").read_bytes().decode()
+        for secret in (*CANARIES.values(), BEARER, BASIC, SIGNED):
+            assert secret not in text, secret
+            assert secret not in command
+        if firn.db.kind == "postgresql" and ":" in firn.db.uri.split("@")[0].removeprefix("postgresql://"):
+            uri = firn.db.uri.split("@")[0].removeprefix("postgresql://").split(":")[1]
+            assert not uri or uri not in text
+        api.close()
+        log = firn
+    assert not any(s in log.log_text() for s in CANARIES.values())
+
+
+def test_errors_tell_nothing_of_the_inside(api, ns):
+    """No path of a source, no SQL, no library in any answer."""
+    table = api.table(ns)
+    for answer in (
+            api.post("/v1/namespaces", b"{"), api.create(ns, "x", location="file:///etc/x"),
+            api.register(ns, "r", f"{api.store.base}/none/x.metadata.json"), table.commit({"action": "x"}),
+            api.load(ns, "none"), api.get("/v1/x")):
+        text = answer.error["message"]
+        for word in (".c:", "jansson", "sqlite", "SELECT ", "INSERT ", "libpq", "curl", "errno", "0x", "malloc"):
+            assert word.lower() not in text.lower(), text
