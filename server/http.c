@@ -25,7 +25,7 @@ enum {
     BACKLOG = 1024,
     RESERVE_MAX = 1024 * 1024,         /* of a body that is only announced */
     READ_AWAY_MAX = 256 * 1024 * 1024, /* of a body that is refused */
-    BODIES_MAX = 8,                    /* request bodies of full size held by one loop at a time */
+    BODIES_MAX = 4,                    /* request bodies of full size held by one loop at a time */
 };
 
 /* A connection, in one of the lists of those with the same patience: each list is in the order of
@@ -39,6 +39,7 @@ struct peer {
     int fd;
     enum patience patience;
     const char *target; /* where the library has the request's target, until the head is in */
+    struct call *call;  /* that is being received */
 };
 TAILQ_HEAD(peers, peer);
 
@@ -86,6 +87,8 @@ static void peer_give_up(struct peer *p)
         "time\",\"type\":\"BadRequestException\","
         "\"code\":408}}";
 
+    if (p->call)
+        err_set(&p->call->err, ERR_TIMEOUT, "The request did not arrive in time");
     if (p->patience != PATIENT_IDLE)
         (void)send(p->fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     shutdown(p->fd, SHUT_RDWR);
@@ -207,6 +210,7 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
     c->ran_in = LANE_FAST;
     c->uri = arena_dup(c->arena, str_from(target));
     p->target = target;
+    p->call = c;
     peer_wait(h, p, PATIENT_HEAD);
     return c;
 }
@@ -382,8 +386,10 @@ static void on_completed(
 
     (void)code;
     *context = NULL;
-    if (p)
+    if (p) {
+        p->call = NULL;
         peer_wait(h, p, PATIENT_IDLE);
+    }
     if (c) {
         c->reply.status = 0;
         give(h, c);

@@ -4,9 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,23 +81,6 @@ static bool wait_until(struct serving *s, int64_t deadline_us, bool (*done)(stru
 /* --- opening -----------------------------------------------------------------------------------
  */
 
-static void make_folders(const char *path)
-{
-    char part[4096];
-    size_t n = strlen(path);
-
-    if (n >= sizeof(part))
-        return; /* opening it will say so */
-    memcpy(part, path, n + 1);
-    for (size_t i = 1; i < n; i++) {
-        if (part[i] != '/')
-            continue;
-        part[i] = '\0';
-        (void)mkdir(part, 0700);
-        part[i] = '/';
-    }
-}
-
 static bool try_open_database(const struct config *conf, struct sql **out, struct err *err)
 {
     const struct sql_conf c = {
@@ -120,8 +101,6 @@ bool serve_open_database(const struct config *conf, struct sql **out, struct err
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
-    if (str_starts(str_from(conf->database), STR("sqlite:/")))
-        make_folders(conf->database + strlen("sqlite:"));
     for (unsigned tries = 1;; tries++) {
         if (try_open_database(conf, out, err))
             return true;

@@ -10,8 +10,7 @@
 struct sql;
 struct store;
 
-/* Connects to the database; while it is away tries again until start_timeout has passed. Folders of
- * a SQLite file in the default place are made. */
+/* Connects to the database; while it is away tries again until start_timeout has passed. */
 MUST bool serve_open_database(const struct config *conf, struct sql **out, struct err *err);
 MUST bool serve_open_store(const struct config *conf, struct store **out, struct err *err);
 

@@ -309,7 +309,7 @@ void stage_account(const struct call *c)
         log_i64(&l, "status", c->reply.status);
     else
         log_str(&l, "status", STR("gone")); /* the client, before it was answered */
-    if (!c->op) {
+    if (!c->op && c->method.p) {
         log_str(&l, "method", c->method);
         log_str(&l, "path", c->path);
     }
