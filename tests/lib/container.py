@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import secrets
+import shlex
 import shutil
 import threading
 import time
@@ -157,11 +158,12 @@ class Judge:
         self.run.suite.secrets += [self.env["FIRN_DB_PASSWORD"], self.env["FIRN_S3_SECRET_ACCESS_KEY"]]
         self.url = f"http://127.0.0.1:{ports}"
 
+    def compose_command(self, *args):
+        return ["docker-compose", "-p", self.project, "--project-directory", ROOT / "docker",
+                "-f", self.without_ports, "-f", ROOT / "docker/compose.test.yaml", *args]
+
     def compose(self, *args, timeout=300):
-        return self.run.must(
-            ["docker-compose", "-p", self.project, "--project-directory", ROOT / "docker",
-             "-f", self.without_ports, "-f", ROOT / "docker/compose.test.yaml", *args],
-            f"compose {args[0]}", env=self.env, timeout=timeout)
+        return self.run.must(self.compose_command(*args), f"compose {args[0]}", env=self.env, timeout=timeout)
 
     def compose_file_is_valid(self):
         self.run.must(["docker-compose", "-f", ROOT / "docker/compose.yaml", "config", "-q"],
@@ -180,7 +182,9 @@ class Judge:
         ports = self.ports
         self.run.counted("PyIceberg behind HAProxy", [PYTHON, ROOT / "tests/clients/pyiceberg/story.py"],
                          timeout=900, env={
-            "FIRN_TEST_URL": self.url, "FIRN_TEST_STORE": "s3",
+            "FIRN_TEST_URL": self.url, "FIRN_TEST_WAREHOUSE": "s3://warehouse/main",
+            "FIRN_TEST_RESTART": shlex.join(map(str, self.compose_command("restart", "-t", "40", "firn1"))),
+            **self.env,
             "FIRN_TEST_S3_ENDPOINT": f"http://127.0.0.1:{ports['TEST_S3_PORT']}",
             "FIRN_TEST_S3_REGION": "us-east-1", "FIRN_TEST_S3_BUCKET": "warehouse",
             "FIRN_TEST_S3_ACCESS_KEY": self.env["FIRN_S3_ACCESS_KEY_ID"],
@@ -256,9 +260,7 @@ class Judge:
             self.check("both replicas", self.both_took_part)
             self.check("no server", self.nobody_left)
         finally:
-            self.run.command(["docker-compose", "-p", self.project, "--project-directory", ROOT / "docker",
-                              "-f", self.without_ports, "-f", ROOT / "docker/compose.test.yaml", "logs",
-                              "--no-color", "--tail", "40"], env=self.env)
+            self.run.command(self.compose_command("logs", "--no-color", "--tail", "40"), env=self.env)
             self.compose("down", "-v", "-t", "40")
 
 

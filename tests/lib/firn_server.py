@@ -10,6 +10,9 @@ What it runs on comes from the environment, so that one test runs on every pair:
     FIRN_TEST_STORE       "file" or "s3"
     FIRN_TEST_S3_ENDPOINT, _ACCESS_KEY, _SECRET_KEY, _BUCKET, _REGION
     FIRN_TEST_TMP         folder for databases, warehouses and logs
+
+With FIRN_TEST_URL nothing is started: Server() then stands for an installation that runs there, its
+warehouse is FIRN_TEST_WAREHOUSE, and FIRN_TEST_RESTART is the command that restarts it.
 """
 
 import itertools
@@ -17,6 +20,7 @@ import os
 import pathlib
 import re
 import secrets
+import shlex
 import shutil
 import signal
 import subprocess
@@ -222,6 +226,9 @@ class S3Store:
 
 class Server:
     """One `firn serve` process. Its database and warehouse live until close()."""
+
+    def __new__(cls, *_, **__):
+        return super().__new__(Installation if "FIRN_TEST_URL" in os.environ else cls)
 
     def __init__(self, *, env=None, args=(), db=None, store=None, warehouse_name=None,
                  allowed="", spelling="file://", folder=None, _owner=True):
@@ -457,3 +464,41 @@ class Server:
         full = self.environment() | (env or {})
         return subprocess.run([self.binary, *args], env=full, cwd=self.folder, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
+
+
+class Installation(Server):
+    """What runs at FIRN_TEST_URL: a test may use it and restart it, no more."""
+
+    def __init__(self, **_):
+        self.address = os.environ["FIRN_TEST_URL"].removeprefix("http://").rstrip("/")
+        self.store = S3Store()
+        self.store.base = os.environ["FIRN_TEST_WAREHOUSE"]
+        self.process = self.db = None
+        self.extra = {}
+
+    def start(self, wait=True, timeout=30):
+        deadline = time.monotonic() + timeout
+        while wait and not self.ready():
+            assert time.monotonic() < deadline, f"{self.url} does not answer"
+            time.sleep(0.1)
+        return self
+
+    def ready(self):
+        try:
+            with urllib.request.urlopen(f"{self.url}/v1/config", timeout=5) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def restart(self, env=None, how="stop"):
+        subprocess.run(shlex.split(os.environ["FIRN_TEST_RESTART"]), check=True, timeout=120)
+        return self.start()
+
+    def running(self):
+        return self.ready()
+
+    def log_text(self):
+        return ""
+
+    def close(self):
+        pass
