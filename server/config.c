@@ -55,7 +55,8 @@ static bool set_named(struct load *l, struct str name, struct str value)
     const struct setting *s = config__named(name);
     if (s)
         return config__set(l, s, value);
-    if (name.n > 5 && str_eq_nocase(str_sub(name, name.n - 5, 5), STR("_file"))) {
+    struct str end = name.n > 5 ? str_sub(name, name.n - 5, 5) : (struct str){0};
+    if (str_eq_nocase(end, STR("_file")) || str_eq_nocase(end, STR("-file"))) {
         s = config__named(str_sub(name, 0, name.n - 5));
         if (s && s->type == TYPE_SECRET)
             return set_from_file(l, s, value);
@@ -80,8 +81,8 @@ static bool load_file(struct load *l, const char *path)
         struct str value = text;
         struct str name = str_trim(str_cut(&value, '='));
         if (!value.p)
-            return err_set(l->err, ERR_BAD_REQUEST, "%s: expected 'name = value', found '%.*s'",
-                l->source, STR_ARG(text));
+            return err_set(l->err, ERR_BAD_REQUEST, /* the line may hold a secret */
+                "%s: expected 'name = value', found a line without '='", l->source);
         TRY(set_named(l, name, str_trim(value)));
     }
     return true;
