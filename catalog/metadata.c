@@ -1,6 +1,7 @@
 #include "metadata.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "arena.h"
@@ -43,11 +44,10 @@ void metadata_new__fini(struct metadata_new *new)
 void metadata__etag(struct str location, enum variant v, char out[static METADATA_ETAG + 1])
 {
     uint8_t sum[DIGEST_SHA256];
+    char hex[2 * 12 + 1];
     digest_sha256(location, sum);
-    memcpy(out, "W/\"", 3);
-    digest_hex(sum, 12, out + 3);
-    out[27] = v == VARIANT_REFS ? 'r' : 'a';
-    memcpy(out + 28, "\"", 2);
+    digest_hex(sum, 12, hex);
+    snprintf(out, METADATA_ETAG + 1, "W/\"%s%c\"", hex, v == VARIANT_REFS ? 'r' : 'a');
 }
 
 static struct lazy *lazy_new(void)

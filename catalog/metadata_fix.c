@@ -93,34 +93,41 @@ struct spec_fields {
     int64_t highest;
 };
 
+static bool walk_field(struct str field, struct buf *b, struct spec_fields *out, struct err *err)
+{
+    int64_t id = 0;
+    bool found = false;
+    TRY(member_number(field, "field-id", &id, &found, err));
+    if (!found)
+        id = FIRST_FIELD_ID + (int64_t)out->n;
+    if (b && out->n)
+        buf_putc(b, ',');
+    if (b && found)
+        buf_str(b, field);
+    else if (b)
+        put_with_number(b, field, "field-id", id);
+    out->n++;
+    out->with_id += found;
+    if (id > out->highest)
+        out->highest = id;
+    return true;
+}
+
 /* Walks the fields; with a buffer, copies them and gives those without an id the ids from 1000. */
 static bool walk_fields(struct str fields, struct buf *b, struct spec_fields *out, struct err *err)
 {
     AUTO(scan_fini) struct scan s;
     bool more = false;
+    struct str field;
     *out = (struct spec_fields){.highest = FIRST_FIELD_ID - 1};
     scan_init(&s, fields, &scan_metadata_limits, err);
     TRY(scan_array(&s));
-    for (;; out->n++) {
-        struct str field;
-        int64_t id = 0;
-        bool found = false;
+    for (;;) {
         TRY(scan_element(&s, &more));
         if (!more)
             return true;
         TRY(scan_skip(&s, &field));
-        TRY(member_number(field, "field-id", &id, &found, err));
-        out->with_id += found;
-        if (!found)
-            id = FIRST_FIELD_ID + (int64_t)out->n;
-        if (id > out->highest)
-            out->highest = id;
-        if (b && out->n)
-            buf_putc(b, ',');
-        if (b && found)
-            buf_str(b, field);
-        else if (b)
-            put_with_number(b, field, "field-id", id);
+        TRY(walk_field(field, b, out, err));
     }
 }
 

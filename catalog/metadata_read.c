@@ -335,38 +335,38 @@ enum {
 
 #define AT(member) offsetof(struct head, member)
 
+/* In the order of the positions above. */
 static const struct field {
     const char *name;
+    size_t at; /* in struct head; FIELD_PARTS: the kind */
     enum field_kind kind;
-    size_t at;
     int since; /* the format version from which on it is required; 0: never */
 } fields[] = {
-    [F_FORMAT] = {"format-version",        FIELD_FORMAT,     AT(format_version),       1},
-    [F_UUID] = {"table-uuid",            FIELD_TEXT,       AT(uuid),                 2},
-    [F_LOCATION] = {"location",              FIELD_TEXT,       AT(location),             1},
-    [F_LAST_SEQUENCE] = {"last-sequence-number",  FIELD_LONG,       AT(last_sequence_number), 2},
-    [F_LAST_UPDATED] = {"last-updated-ms",       FIELD_LONG,       AT(last_updated_ms),      1},
-    [F_LAST_COLUMN] = {"last-column-id",        FIELD_INT,        AT(last_column_id),       1},
-    [F_CURRENT_SCHEMA] = {"current-schema-id",     FIELD_INT,        AT(current_schema_id),    2},
-    [F_DEFAULT_SPEC] = {"default-spec-id",       FIELD_INT,        AT(default_spec_id),      2},
-    [F_LAST_PARTITION] = {"last-partition-id",     FIELD_INT,        AT(last_partition_id),    2},
-    [F_DEFAULT_ORDER] = {"default-sort-order-id", FIELD_INT,        AT(default_order_id),     2},
-    [F_CURRENT_SNAPSHOT] = {"current-snapshot-id",   FIELD_LONG,       AT(current_snapshot_id),  0},
-    [F_NEXT_ROW] = {"next-row-id",           FIELD_LONG,       AT(next_row_id),          3},
-    [F_PROPERTIES] = {"properties",            FIELD_PROPERTIES, 0,                        0},
-    [F_REFS] = {"refs",                  FIELD_REFS,       0,                        0},
-    [F_SCHEMA] = {"schema",                FIELD_SCHEMA,     0,                        0},
-    [F_SPEC] = {"partition-spec",        FIELD_SPEC,       0,                        0},
-    [F_PARTS + PARTS_SCHEMAS] = {"schemas",               FIELD_PARTS,      PARTS_SCHEMAS,            2},
-    [F_PARTS + PARTS_SPECS] = {"partition-specs",       FIELD_PARTS,      PARTS_SPECS,              2},
-    [F_PARTS + PARTS_ORDERS] = {"sort-orders",           FIELD_PARTS,      PARTS_ORDERS,             2},
-    [F_PARTS + PARTS_SNAPSHOTS] = {"snapshots",             FIELD_PARTS,      PARTS_SNAPSHOTS,          0},
-    [F_PARTS + PARTS_STATISTICS] = {"statistics",            FIELD_PARTS,      PARTS_STATISTICS,         0},
-    [F_PARTS +
-        PARTS_PARTITION_STATS] = {"partition-statistics",  FIELD_PARTS,      PARTS_PARTITION_STATS,    0},
-    [F_PARTS + PARTS_KEYS] = {"encryption-keys",       FIELD_PARTS,      PARTS_KEYS,               0},
-    [F_PARTS + PARTS_SNAPSHOT_LOG] = {"snapshot-log",          FIELD_PARTS,      PARTS_SNAPSHOT_LOG,       0},
-    [F_PARTS + PARTS_METADATA_LOG] = {"metadata-log",          FIELD_PARTS,      PARTS_METADATA_LOG,       0},
+    {"format-version",        AT(format_version),       FIELD_FORMAT,     1},
+    {"table-uuid",            AT(uuid),                 FIELD_TEXT,       2},
+    {"location",              AT(location),             FIELD_TEXT,       1},
+    {"last-sequence-number",  AT(last_sequence_number), FIELD_LONG,       2},
+    {"last-updated-ms",       AT(last_updated_ms),      FIELD_LONG,       1},
+    {"last-column-id",        AT(last_column_id),       FIELD_INT,        1},
+    {"current-schema-id",     AT(current_schema_id),    FIELD_INT,        2},
+    {"default-spec-id",       AT(default_spec_id),      FIELD_INT,        2},
+    {"last-partition-id",     AT(last_partition_id),    FIELD_INT,        2},
+    {"default-sort-order-id", AT(default_order_id),     FIELD_INT,        2},
+    {"current-snapshot-id",   AT(current_snapshot_id),  FIELD_LONG,       0},
+    {"next-row-id",           AT(next_row_id),          FIELD_LONG,       3},
+    {"properties",            0,                        FIELD_PROPERTIES, 0},
+    {"refs",                  0,                        FIELD_REFS,       0},
+    {"schema",                0,                        FIELD_SCHEMA,     0},
+    {"partition-spec",        0,                        FIELD_SPEC,       0},
+    {"schemas",               PARTS_SCHEMAS,            FIELD_PARTS,      2},
+    {"partition-specs",       PARTS_SPECS,              FIELD_PARTS,      2},
+    {"sort-orders",           PARTS_ORDERS,             FIELD_PARTS,      2},
+    {"snapshots",             PARTS_SNAPSHOTS,          FIELD_PARTS,      0},
+    {"statistics",            PARTS_STATISTICS,         FIELD_PARTS,      0},
+    {"partition-statistics",  PARTS_PARTITION_STATS,    FIELD_PARTS,      0},
+    {"encryption-keys",       PARTS_KEYS,               FIELD_PARTS,      0},
+    {"snapshot-log",          PARTS_SNAPSHOT_LOG,       FIELD_PARTS,      0},
+    {"metadata-log",          PARTS_METADATA_LOG,       FIELD_PARTS,      0},
 };
 
 static const struct field *field_of(struct str key)

@@ -121,7 +121,7 @@ static struct pieces *cut_refs(const struct metadata *m)
     struct cutter c = {.cap = ROOM, .at = m->bytes};
     c.out = xmalloc(sizeof(*c.out) + ROOM * sizeof(struct str));
     c.out->n = 0;
-    qsort(cut, ARRAY_LEN(cut), sizeof(cut[0]), by_place);
+    qsort(cut, ARRAY_LEN(cut), sizeof(cut) / ARRAY_LEN(cut), by_place);
     for (size_t i = 0; i < ARRAY_LEN(cut); i++)
         cut_array(&c, cut[i], &ids);
     add_piece(&c, str_range(c.at, m->bytes + m->n));
