@@ -230,8 +230,13 @@ static struct str document(size_t size)
             "\"schema-id\":0}",
             i > 1 ? "," : "", i, i, i, i);
     buf_puts(&b, "],\"properties\":{\"fill\":\"\xc3\xa4");
-    for (uint32_t state = 7; b.n < size; state = state * 1664525 + 1013904223)
+    uint32_t state = 7;
+    for (int i = 1; b.n < size; i++) {
+        state = state * 1664525 + 1013904223;
         buf_putf(&b, "%08x", state);
+        if (i % 10000 == 0)
+            buf_putf(&b, "\",\"fill%d\":\"", i);
+    }
     buf_puts(&b, "\"}}");
     return buf_take(&b, call->arena);
 }
