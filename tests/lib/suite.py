@@ -2,6 +2,7 @@
 the services that they share, runs two parts at a time and adds their results up."""
 
 import contextlib
+import fcntl
 import os
 import pathlib
 import re
@@ -269,6 +270,18 @@ def stop_on_signal(*_):
     raise Stopped
 
 
+def alone():
+    """One run at a time in a checkout: builds, engine and logs are shared. Held until the end."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    lock = open(CACHE / "lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        say("waiting for another run in this checkout")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
 def main(names):
     if names == ["list"]:
         for part in PARTS:
@@ -279,6 +292,7 @@ def main(names):
         return 0
     parts = choose(names)
     needs = list(dict.fromkeys(need for part in parts for need in part.needs))
+    lock = alone()
     begin = time.monotonic()
     say(f"preparing: {', '.join(needs)}")
     prepare.prepare(needs)
@@ -303,6 +317,7 @@ def main(names):
     if stopped:
         total.add(failed=1)
     say(str(total))
+    lock.close()
     in_ci = bool(os.environ.get("CI"))
     return 1 if total.failed or not total.passed or (in_ci and total.skipped) else 0
 
