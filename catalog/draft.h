@@ -60,6 +60,10 @@ MUST bool draft_create(struct arena *a, const json_t *request, struct str locati
  * missing. */
 MUST bool draft_check_complete(struct draft *d, struct err *err);
 
+/* Can the current schema be read, and do the default spec and order go with it? ERR_VALIDATION,
+ * ERR_INVALID_ARGUMENT, ERR_BAD_REQUEST. */
+MUST bool draft_check_bindings(struct draft *d, struct err *err);
+
 /* Copy-on-write access. */
 json_t *draft_properties(struct draft *d); /* own object, may be changed */
 json_t *draft_refs(struct draft *d); /* own object; entries are replaced, never changed in place */

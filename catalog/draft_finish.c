@@ -66,14 +66,11 @@ static bool unreadable(const char *what, int64_t id, struct err *err)
         what, (long long)id);
 }
 
-/* Default spec and order against the current schema. */
-static bool check_bindings(struct draft *d, struct err *err)
+bool draft_check_bindings(struct draft *d, struct err *err)
 {
     struct schema *s;
     const struct part *spec = draft_find(d, PARTS_SPECS, d->head.default_spec_id);
     const struct part *order = draft_find(d, PARTS_ORDERS, d->head.default_order_id);
-    if (!d->bindings_changed)
-        return true;
     TRY(draft_schema(d, &s, err));
     if (!spec || !draft_tree(d, spec))
         return unreadable("default partition spec", d->head.default_spec_id, err);
@@ -462,7 +459,8 @@ static struct metadata *write_document(struct draft *d, struct str file_location
 
 bool draft_finish(struct draft *d, struct str file_location, struct metadata **out, struct err *err)
 {
-    TRY(check_bindings(d, err));
+    if (d->bindings_changed)
+        TRY(draft_check_bindings(d, err));
     TRY(correct_snapshot_log(d, err));
     order_snapshot_log(d);
     log_base(d);

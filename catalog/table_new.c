@@ -196,7 +196,9 @@ static bool registered_metadata(struct arena *a, struct catalog *c, struct str l
         return catalog__change_failed(err);
     }
     *out = metadata_hold(a, m);
-    return true;
+    /* Reading looks at types only when a commit needs them; clients look at once. */
+    return draft_check_bindings(draft_begin(a, *out), err) ||
+           err_wrap(err, "registering metadata file %.*s", STR_ARG(location));
 }
 
 static bool register_location(const json_t *body, struct arena *a, struct str *out, struct err *err)
