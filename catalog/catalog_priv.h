@@ -37,20 +37,30 @@ MUST bool place__check(struct arena *a, const struct catalog *c, struct str aske
 struct str place__default(struct arena *a, const struct catalog *c, const struct sql_ns *ns,
     struct str name, struct str uuid);
 
-/* Pages: the token says where to go on and binds to what is listed. */
+/* Pages of names. A list is what its tokens are bound to, and how a batch of it is read: *found is
+ * false when there is no such parent. */
 enum { PAGE_DEFAULT = 1000, PAGE_MAX = 10000, PAGE_BATCH = 2000 };
-struct str page__token(
-    struct arena *a, const struct catalog *c, struct str parent, const char *kind, struct str last);
-MUST bool page__after(struct arena *a, const struct catalog *c, struct str parent, const char *kind,
-    const struct page *page, struct str *after, size_t *limit, struct err *err);
-
-/* Reads names batch by batch until the page is full or the end: what both lists have in common. */
+typedef bool names_fn(struct arena *a, const struct catalog *c, struct str parent, struct str after,
+    size_t limit, struct str **names, size_t *n, bool *found, struct err *err);
+struct page_list {
+    const struct catalog *catalog;
+    struct str parent;
+    const char *kind; /* "tables" */
+    names_fn *read;
+};
 struct names {
     struct str *v;
     size_t n, cap;
+    bool found;      /* the parent exists */
+    struct str next; /* the token of the next page; absent: this was the last */
 };
-typedef bool names_fn(struct arena *a, const struct catalog *c, struct str parent, struct str after,
-    size_t limit, struct str **names, size_t *n, bool *found, struct err *err);
-MUST bool page__read(struct arena *a, const struct catalog *c, struct str parent, const char *kind,
-    const struct page *page, names_fn *read, struct names *out, bool *found, struct str *next,
-    struct err *err);
+
+/* Where to go on after `last`. */
+struct str page__token(struct arena *a, const struct page_list *list, struct str last);
+/* *after: the name that the page begins behind, or absent. ERR_BAD_REQUEST for a token of another
+ * list. */
+MUST bool page__after(struct arena *a, const struct page_list *list, const struct page *page,
+    struct str *after, size_t *limit, struct err *err);
+/* Reads batch by batch until the page is full or the end. */
+MUST bool page__read(struct arena *a, const struct page_list *list, const struct page *page,
+    struct names *out, struct err *err);

@@ -145,20 +145,21 @@ static bool children(struct arena *a, const struct catalog *c, struct str parent
 bool ns_list(struct arena *a, struct catalog *c, struct str *parent, const struct page *page,
     struct str **names, size_t *n, struct str *next, struct err *err)
 {
-    struct names list;
-    bool found;
-    if (!page__read(a, c, *parent, "namespaces", page, children, &list, &found, next, err))
+    struct page_list list = {c, *parent, "namespaces", children};
+    struct names found;
+    if (!page__read(a, &list, page, &found, err))
         return catalog__read_failed(err);
     /* PyIceberg encodes the levels of a parent and its HTTP library encodes them once more. */
     struct str again;
-    if (!found && str_find(*parent, '%') < parent->n &&
+    if (!found.found && str_find(*parent, '%') < parent->n &&
         str_pct_decode(a, *parent, STR_PLUS_LITERAL, &again) && !str_eq(again, *parent)) {
         *parent = again;
         return ns_list(a, c, parent, page, names, n, next, err);
     }
-    if (!found)
+    if (!found.found)
         return no_such(a, *parent, err);
-    *names = list.v;
-    *n = list.n;
+    *names = found.v;
+    *n = found.n;
+    *next = found.next;
     return true;
 }

@@ -7,17 +7,15 @@ enum { TOKEN_VERSION = 1, TOKEN_HEAD = 1 + 8 };
 
 /* Binds a token to its list, so that it is not taken for another one by accident. It protects
  * nothing: a forged token only says where to go on in a list its owner may read anyway. */
-static uint64_t list_hash(
-    struct arena *a, const struct catalog *c, struct str parent, const char *kind)
+static uint64_t list_hash(struct arena *a, const struct page_list *l)
 {
-    return digest_hash64(
-        arena_printf(a, "%.*s/%s/%.*s", STR_ARG(c->warehouse.uuid), kind, STR_ARG(parent)));
+    return digest_hash64(arena_printf(
+        a, "%.*s/%s/%.*s", STR_ARG(l->catalog->warehouse.uuid), l->kind, STR_ARG(l->parent)));
 }
 
-struct str page__token(
-    struct arena *a, const struct catalog *c, struct str parent, const char *kind, struct str last)
+struct str page__token(struct arena *a, const struct page_list *list, struct str last)
 {
-    uint64_t hash = list_hash(a, c, parent, kind);
+    uint64_t hash = list_hash(a, list);
     char *p = arena_alloc(a, TOKEN_HEAD + last.n);
     p[0] = TOKEN_VERSION;
     memcpy(p + 1, &hash, sizeof hash);
@@ -25,8 +23,8 @@ struct str page__token(
     return b64url_encode(a, (struct str){p, TOKEN_HEAD + last.n});
 }
 
-bool page__after(struct arena *a, const struct catalog *c, struct str parent, const char *kind,
-    const struct page *page, struct str *after, size_t *limit, struct err *err)
+bool page__after(struct arena *a, const struct page_list *list, const struct page *page,
+    struct str *after, size_t *limit, struct err *err)
 {
     *after = (struct str){0};
     *limit = SIZE_MAX;
@@ -38,7 +36,7 @@ bool page__after(struct arena *a, const struct catalog *c, struct str parent, co
         return true;
     struct str raw;
     struct err ignored;
-    uint64_t hash = list_hash(a, c, parent, kind);
+    uint64_t hash = list_hash(a, list);
     bool ours = b64url_decode(a, page->token, &raw) && raw.n > TOKEN_HEAD &&
                 raw.p[0] == TOKEN_VERSION && memcmp(raw.p + 1, &hash, sizeof hash) == 0;
     struct str last = ours ? str_sub(raw, TOKEN_HEAD, raw.n - TOKEN_HEAD) : (struct str){0};
@@ -67,27 +65,25 @@ static void names_add(struct arena *a, struct names *out, const struct str *v, s
     out->n += n;
 }
 
-bool page__read(struct arena *a, const struct catalog *c, struct str parent, const char *kind,
-    const struct page *page, names_fn *read, struct names *out, bool *found, struct str *next,
-    struct err *err)
+bool page__read(struct arena *a, const struct page_list *list, const struct page *page,
+    struct names *out, struct err *err)
 {
     struct str after;
     size_t limit;
-    TRY(page__after(a, c, parent, kind, page, &after, &limit, err));
+    TRY(page__after(a, list, page, &after, &limit, err));
     *out = (struct names){0};
-    *next = (struct str){0};
     for (;;) {
         /* One more than the page holds tells whether another page follows. */
         size_t want = limit - out->n < PAGE_BATCH ? limit - out->n + 1 : PAGE_BATCH;
         struct str *v;
         size_t n;
-        TRY(read(a, c, parent, after, want, &v, &n, found, err));
-        if (!*found)
+        TRY(list->read(a, list->catalog, list->parent, after, want, &v, &n, &out->found, err));
+        if (!out->found)
             return true;
         names_add(a, out, v, n);
         if (out->n > limit) {
             out->n = limit;
-            *next = page__token(a, c, parent, kind, out->v[limit - 1]);
+            out->next = page__token(a, list, out->v[limit - 1]);
             return true;
         }
         if (n < want)

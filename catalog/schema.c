@@ -25,6 +25,11 @@ struct entry {
     bool parents_required; /* every ancestor is a required struct field */
 };
 
+/* Of a sorted list of fields. */
+struct slot {
+    const struct entry *entry;
+};
+
 /* What a walk knows about the way down to a type. */
 struct above {
     struct str name;   /* of the field whose type it is; absent at the top */
@@ -53,7 +58,7 @@ static bool too_deep(const json_t *v, unsigned left)
         if (too_deep(part, left - 1))
             return true;
     }
-    json_object_foreach((json_t *)(uintptr_t)v, key, part)
+    json_object_foreach(tree_lend(v), key, part)
     {
         if (too_deep(part, left - 1))
             return true;
@@ -228,46 +233,51 @@ static bool walk_type(
 
 static int cmp_id(const void *x, const void *y)
 {
-    const struct entry *a = *(struct entry *const *)x, *b = *(struct entry *const *)y;
+    const struct entry *a = ((const struct slot *)x)->entry, *b = ((const struct slot *)y)->entry;
     return (a->field.id > b->field.id) - (a->field.id < b->field.id);
 }
 
 static int cmp_name(const void *x, const void *y)
 {
-    const struct entry *a = *(struct entry *const *)x, *b = *(struct entry *const *)y;
-    return str_cmp(a->field.name, b->field.name);
+    return str_cmp(
+        ((const struct slot *)x)->entry->field.name, ((const struct slot *)y)->entry->field.name);
+}
+
+static struct slot *sorted(const struct schema *s, int (*cmp)(const void *, const void *))
+{
+    struct slot *slots = ARENA_ARRAY(s->arena, struct slot, s->n + 1);
+    for (size_t i = 0; i < s->n; i++)
+        slots[i].entry = &s->entries[i];
+    qsort(slots, s->n, sizeof *slots, cmp);
+    return slots;
 }
 
 static bool index_fields(struct schema *s, struct err *err)
 {
-    s->by_id = ARENA_ARRAY(s->arena, struct entry *, s->n + 1);
-    s->by_name = ARENA_ARRAY(s->arena, struct entry *, s->n + 1);
-    for (size_t i = 0; i < s->n; i++)
-        s->by_id[i] = s->by_name[i] = &s->entries[i];
-    if (s->n == 0)
-        return true;
-    qsort(s->by_id, s->n, sizeof *s->by_id, cmp_id);
-    qsort(s->by_name, s->n, sizeof *s->by_name, cmp_name);
+    s->by_id = sorted(s, cmp_id);
+    s->by_name = sorted(s, cmp_name);
     for (size_t i = 1; i < s->n; i++) {
-        if (s->by_id[i]->field.id == s->by_id[i - 1]->field.id)
+        const struct schema_field *a = &s->by_id[i - 1].entry->field,
+                                  *b = &s->by_id[i].entry->field;
+        if (a->id == b->id)
             return err_set(err, ERR_INVALID_ARGUMENT,
-                "Invalid schema: multiple fields have the id %lld: %.*s and %.*s",
-                (long long)s->by_id[i]->field.id, STR_ARG(s->by_id[i - 1]->field.name),
-                STR_ARG(s->by_id[i]->field.name));
-        if (str_eq(s->by_name[i]->field.name, s->by_name[i - 1]->field.name))
+                "Invalid schema: multiple fields have the id %lld: %.*s and %.*s", (long long)b->id,
+                STR_ARG(a->name), STR_ARG(b->name));
+        a = &s->by_name[i - 1].entry->field;
+        b = &s->by_name[i].entry->field;
+        if (str_eq(a->name, b->name))
             return err_set(err, ERR_INVALID_ARGUMENT,
-                "Invalid schema: multiple fields for name %.*s: %lld and %lld",
-                STR_ARG(s->by_name[i]->field.name), (long long)s->by_name[i - 1]->field.id,
-                (long long)s->by_name[i]->field.id);
+                "Invalid schema: multiple fields for name %.*s: %lld and %lld", STR_ARG(b->name),
+                (long long)a->id, (long long)b->id);
     }
     return true;
 }
 
 static const struct entry *entry_by_id(const struct schema *s, int64_t id)
 {
-    struct entry key = {.field.id = id}, *p = &key;
-    struct entry **e = s->n ? bsearch(&p, s->by_id, s->n, sizeof *s->by_id, cmp_id) : NULL;
-    return e ? *e : NULL;
+    const struct entry key = {.field.id = id};
+    const struct slot want = {&key}, *found = bsearch(&want, s->by_id, s->n, sizeof want, cmp_id);
+    return found ? found->entry : NULL;
 }
 
 const struct schema_field *schema_field_by_id(const struct schema *s, int64_t id)
@@ -278,9 +288,10 @@ const struct schema_field *schema_field_by_id(const struct schema *s, int64_t id
 
 const struct schema_field *schema_field_by_name(const struct schema *s, struct str full_name)
 {
-    struct entry key = {.field.name = full_name}, *p = &key;
-    struct entry **e = s->n ? bsearch(&p, s->by_name, s->n, sizeof *s->by_name, cmp_name) : NULL;
-    return e ? &(*e)->field : NULL;
+    const struct entry key = {.field.name = full_name};
+    const struct slot want = {&key};
+    const struct slot *found = bsearch(&want, s->by_name, s->n, sizeof want, cmp_name);
+    return found ? &found->entry->field : NULL;
 }
 
 static bool primitive_of(const struct entry *e, struct type *out)
@@ -385,7 +396,7 @@ bool schema_read(struct arena *a, const json_t *tree, struct schema **out, struc
 
 int64_t schema_highest_id(const struct schema *s)
 {
-    return s->n ? s->by_id[s->n - 1]->field.id : 0;
+    return s->n ? s->by_id[s->n - 1].entry->field.id : 0;
 }
 
 /* A list of problems that stays a message: what does not fit is counted. */
@@ -437,7 +448,7 @@ bool schema_check_version(
     struct problems p = {.text = &text};
     buf_init(&text, 2 * (size_t)MESSAGE_MAX);
     for (size_t i = 0; i < s->n; i++)
-        check_entry_version(a, s->by_id[i], format_version, &p);
+        check_entry_version(a, s->by_id[i].entry, format_version, &p);
     if (p.n == 0)
         return true;
     if (p.more)

@@ -141,7 +141,7 @@ static void copy_rest(json_t *to, const json_t *from)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)from, key, value)
+    json_object_foreach(tree_lend(from), key, value)
     {
         if (!json_is_null(value) && !json_object_get(to, key))
             json_object_set_new(to, key, json_deep_copy(value));

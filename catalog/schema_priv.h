@@ -8,8 +8,8 @@ struct schema {
     struct arena *arena;
     struct entry *entries; /* in the order of a walk: parents before children */
     size_t n, cap;
-    size_t name_bytes;               /* of all full names */
-    struct entry **by_id, **by_name; /* sorted */
+    size_t name_bytes;            /* of all full names */
+    struct slot *by_id, *by_name; /* sorted */
 };
 
 static inline struct str tree_text(const json_t *v)
@@ -25,4 +25,10 @@ static inline struct str tree_member_text(const json_t *object, const char *name
 static inline bool tree_absent(const json_t *v)
 {
     return !v || json_is_null(v);
+}
+
+/* jansson's iterators take objects that may be changed; ours are not. */
+static inline json_t *tree_lend(const json_t *v)
+{
+    return (json_t *)(uintptr_t)v; /* NOLINT(performance-no-int-to-ptr) */
 }

@@ -97,15 +97,16 @@ static bool tables(struct arena *a, const struct catalog *c, struct str parent, 
 bool table_list(struct arena *a, struct catalog *c, struct str ns, const struct page *page,
     struct str **names, size_t *n, struct str *next, struct err *err)
 {
-    struct names list;
-    bool found;
-    if (!page__read(a, c, ns, "tables", page, tables, &list, &found, next, err))
+    struct page_list list = {c, ns, "tables", tables};
+    struct names found;
+    if (!page__read(a, &list, page, &found, err))
         return catalog__read_failed(err);
-    if (!found) {
+    if (!found.found) {
         struct str text = ident_ns_text(a, ns);
         return err_set(err, ERR_NO_SUCH_NAMESPACE, "Namespace does not exist: %.*s", STR_ARG(text));
     }
-    *names = list.v;
-    *n = list.n;
+    *names = found.v;
+    *n = found.n;
+    *next = found.next;
     return true;
 }

@@ -45,11 +45,11 @@ struct str call_arg(const struct call *c, const char *name)
 
 struct str call_param(const struct call *c, const char *name)
 {
-    for (unsigned i = 0; i < c->op->n_params; i++)
-        if (strcmp(c->op->params[i].name, name) == 0)
-            return c->params[i];
-    assert(!"the operation's row has this parameter");
-    return (struct str){0};
+    unsigned i = 0;
+    while (i < c->op->n_params && strcmp(c->op->params[i].name, name) != 0)
+        i++;
+    assert(i < c->op->n_params);
+    return c->params[i];
 }
 
 struct str call_header(const struct call *c, enum header h)

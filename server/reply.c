@@ -86,7 +86,7 @@ static struct str deflate_piece(struct arena *a, struct str text, int flush)
         log_fatal("zlib cannot start");
     size_t cap = deflateBound(&z, text.n) + 16;
     char *out = arena_alloc(a, cap);
-    z.next_in = (Bytef *)(uintptr_t)text.p;
+    memcpy(&z.next_in, &text.p, sizeof text.p); /* zlib does not write there */
     z.avail_in = (uInt)text.n;
     z.next_out = (Bytef *)out;
     z.avail_out = (uInt)cap;

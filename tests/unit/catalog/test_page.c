@@ -8,12 +8,21 @@
 
 static struct arena *arena;
 static struct catalog main_warehouse, other_warehouse;
+static struct page_list tables;
+
+static const struct str ns = STR_INIT("a\x1f"
+                                      "b");
+
+/* A list of names "00000" to "<count - 1>", read as the database's lists are. */
+static names_fn read_names;
+static size_t count, largest_read, reads;
 
 static void begin(void)
 {
     arena = arena_new();
     main_warehouse.warehouse.uuid = STR("3b0f0a67-4b5c-4d3a-9d0e-1d2f3a4b5c6d");
     other_warehouse.warehouse.uuid = STR("0c9e8a57-1111-4d3a-9d0e-1d2f3a4b5c6d");
+    tables = (struct page_list){&main_warehouse, ns, "tables", read_names};
 }
 
 static void end(void)
@@ -21,15 +30,12 @@ static void end(void)
     arena_free(&arena);
 }
 
-static const struct str ns = STR_INIT("a\x1f"
-                                      "b");
-
-static bool after(const struct catalog *c, struct str parent, const char *kind, struct str token,
-    int64_t size, struct str *last, size_t *limit)
+static bool after(
+    const struct page_list *list, struct str token, int64_t size, struct str *last, size_t *limit)
 {
     struct err err = {.kind = ERR_NONE};
     struct page page = {.token = token, .size = size};
-    bool ok = page__after(arena, c, parent, kind, &page, last, limit, &err);
+    bool ok = page__after(arena, list, &page, last, limit, &err);
     if (!ok) {
         ck_assert_int_eq(err.kind, ERR_BAD_REQUEST);
         ck_assert_str_eq(err.msg, "Invalid pageToken: it is not one that this list has handed out");
@@ -41,11 +47,11 @@ START_TEST(test_page_after__without_a_token_everything)
 {
     struct str last;
     size_t limit;
-    ck_assert(after(&main_warehouse, ns, "tables", (struct str){NULL, 0}, 0, &last, &limit));
+    ck_assert(after(&tables, (struct str){NULL, 0}, 0, &last, &limit));
     ck_assert_ptr_null(last.p);
     ck_assert_uint_eq(limit, SIZE_MAX);
     /* The Go client sends a size and does not follow tokens. */
-    ck_assert(after(&main_warehouse, ns, "tables", (struct str){NULL, 0}, 5, &last, &limit));
+    ck_assert(after(&tables, (struct str){NULL, 0}, 5, &last, &limit));
     ck_assert_uint_eq(limit, SIZE_MAX);
 }
 END_TEST
@@ -67,7 +73,7 @@ START_TEST(test_page_after__an_empty_token_is_the_first_page)
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         struct str last;
         size_t limit;
-        ck_assert(after(&main_warehouse, ns, "tables", STR(""), sizes[i].size, &last, &limit));
+        ck_assert(after(&tables, STR(""), sizes[i].size, &last, &limit));
         ck_assert_ptr_null(last.p);
         ck_assert_uint_eq(limit, sizes[i].limit);
     }
@@ -80,12 +86,12 @@ START_TEST(test_page_token__leads_back_to_the_last_name)
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct str last, name = str_from(names[i]);
         size_t limit;
-        struct str token = page__token(arena, &main_warehouse, ns, "tables", name);
+        struct str token = page__token(arena, &tables, name);
         for (size_t k = 0; k < token.n; k++)
             ck_assert_ptr_nonnull(strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                          "0123456789-_",
                 token.p[k]));
-        ck_assert(after(&main_warehouse, ns, "tables", token, 7, &last, &limit));
+        ck_assert(after(&tables, token, 7, &last, &limit));
         ck_assert(str_eq(last, name));
         ck_assert_uint_eq(limit, 7);
     }
@@ -96,12 +102,16 @@ START_TEST(test_page_token__belongs_to_one_list)
 {
     struct str last;
     size_t limit;
-    struct str token = page__token(arena, &main_warehouse, ns, "tables", STR("t"));
-    ck_assert(after(&main_warehouse, ns, "tables", token, 0, &last, &limit));
-    ck_assert(!after(&main_warehouse, ns, "namespaces", token, 0, &last, &limit));
-    ck_assert(!after(&main_warehouse, STR("a"), "tables", token, 0, &last, &limit));
-    ck_assert(!after(&main_warehouse, STR(""), "tables", token, 0, &last, &limit));
-    ck_assert(!after(&other_warehouse, ns, "tables", token, 0, &last, &limit));
+    struct str token = page__token(arena, &tables, STR("t"));
+    ck_assert(after(&tables, token, 0, &last, &limit));
+    const struct page_list others[] = {
+        {&main_warehouse,  ns,       "namespaces", read_names},
+        {&main_warehouse,  STR("a"), "tables",     read_names},
+        {&main_warehouse,  STR(""),  "tables",     read_names},
+        {&other_warehouse, ns,       "tables",     read_names},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        ck_assert(!after(&others[i], token, 0, &last, &limit));
 }
 END_TEST
 
@@ -109,8 +119,7 @@ END_TEST
 static struct str forged(char version, struct str last)
 {
     struct str own;
-    ck_assert(
-        b64url_decode(arena, page__token(arena, &main_warehouse, ns, "tables", STR("x")), &own));
+    ck_assert(b64url_decode(arena, page__token(arena, &tables, STR("x")), &own));
     char *p = arena_alloc(arena, own.n + last.n);
     memcpy(p, own.p, own.n - 1);
     p[0] = version;
@@ -123,7 +132,7 @@ START_TEST(test_page_after__tokens_nobody_handed_out)
 {
     struct str last;
     size_t limit;
-    ck_assert(after(&main_warehouse, ns, "tables", forged(1, STR("x")), 0, &last, &limit));
+    ck_assert(after(&tables, forged(1, STR("x")), 0, &last, &limit));
     const struct str bad[] = {STR("1"), STR("100"), STR("A"), STR("AQ"), STR("t"), STR("!!!!"),
         STR("AQAAAAAAAAAA"), STR("AQAAAAAAAAAAdA"), forged(2, STR("x")), forged(1, STR("")),
         forged(1, STR("a\0b")), forged(1, STR("\xff")),
@@ -131,16 +140,12 @@ START_TEST(test_page_after__tokens_nobody_handed_out)
                       "b")),
         forged(1, STR(".."))};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        ck_assert_msg(!after(&main_warehouse, ns, "tables", bad[i], 0, &last, &limit), "%.*s",
-            STR_ARG(bad[i]));
-    struct str token = page__token(arena, &main_warehouse, ns, "tables", STR("t"));
+        ck_assert_msg(!after(&tables, bad[i], 0, &last, &limit), "%.*s", STR_ARG(bad[i]));
+    struct str token = page__token(arena, &tables, STR("t"));
     for (size_t n = 1; n < token.n - 1; n++)
-        ck_assert(!after(&main_warehouse, ns, "tables", str_sub(token, 0, n), 0, &last, &limit));
+        ck_assert(!after(&tables, str_sub(token, 0, n), 0, &last, &limit));
 }
 END_TEST
-
-/* A list of names "00000" to "<count - 1>", read as the database's lists are. */
-static size_t count, largest_read, reads;
 
 static bool read_names(struct arena *a, const struct catalog *c, struct str parent, struct str from,
     size_t limit, struct str **names, size_t *n, bool *found, struct err *err)
@@ -165,16 +170,13 @@ static bool read_names(struct arena *a, const struct catalog *c, struct str pare
     return true;
 }
 
-static struct names read_page(struct str token, int64_t size, struct str *next)
+static struct names read_page(struct str token, int64_t size)
 {
     struct names out;
     struct page page = {token, size};
     struct err err = {.kind = ERR_NONE};
-    bool found = false;
-    ck_assert_msg(page__read(arena, &main_warehouse, ns, "tables", &page, read_names, &out, &found,
-                      next, &err),
-        "%s", err.msg);
-    ck_assert(found);
+    ck_assert_msg(page__read(arena, &tables, &page, &out, &err), "%s", err.msg);
+    ck_assert(out.found);
     return out;
 }
 
@@ -184,13 +186,12 @@ static size_t read_all(size_t size)
     struct str token = STR("");
     size_t at = 0, pages = 0;
     while (token.p) {
-        struct str next;
-        struct names page = read_page(token, (int64_t)size, &next);
+        struct names page = read_page(token, (int64_t)size);
         ck_assert_uint_le(page.n, size);
         for (size_t i = 0; i < page.n; i++, at++)
             ck_assert(str_eq(page.v[i], arena_printf(arena, "%05zu", at)));
-        ck_assert(!next.p || (page.n == size && next.n > 0));
-        token = next;
+        ck_assert(!page.next.p || (page.n == size && page.next.n > 0));
+        token = page.next;
         pages++;
     }
     ck_assert_uint_eq(at, count);
@@ -214,14 +215,13 @@ END_TEST
 
 START_TEST(test_page_read__a_page_is_never_larger_than_the_maximum)
 {
-    struct str next;
     count = 25000;
-    struct names page = read_page(STR(""), 20000, &next);
+    struct names page = read_page(STR(""), 20000);
     ck_assert_uint_eq(page.n, PAGE_MAX);
-    ck_assert_ptr_nonnull(next.p);
-    page = read_page(STR(""), 0, &next);
+    ck_assert_ptr_nonnull(page.next.p);
+    page = read_page(STR(""), 0);
     ck_assert_uint_eq(page.n, PAGE_DEFAULT);
-    ck_assert_ptr_nonnull(next.p);
+    ck_assert_ptr_nonnull(page.next.p);
 }
 END_TEST
 
@@ -229,12 +229,11 @@ START_TEST(test_page_read__unpaged_is_read_in_batches)
 {
     static const size_t counts[] = {0, 1, 2000, 25000};
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
-        struct str next = STR("left from before");
         count = counts[i];
         reads = 0;
-        struct names all = read_page((struct str){NULL, 0}, 3, &next);
+        struct names all = read_page((struct str){NULL, 0}, 3);
         ck_assert_uint_eq(all.n, count);
-        ck_assert_ptr_null(next.p);
+        ck_assert_ptr_null(all.next.p);
         ck_assert_uint_eq(reads, count / PAGE_BATCH + 1);
         for (size_t k = 0; k < all.n; k++)
             ck_assert(str_eq(all.v[k], arena_printf(arena, "%05zu", k)));
@@ -248,12 +247,10 @@ START_TEST(test_page_read__a_list_of_nothing_that_exists)
     struct names out;
     struct page page = {.token = STR(""), .size = 5};
     struct err err;
-    struct str next;
-    bool found = true;
-    ck_assert(page__read(arena, &main_warehouse, STR("nowhere"), "tables", &page, read_names, &out,
-        &found, &next, &err));
-    ck_assert(!found);
-    ck_assert_ptr_null(next.p);
+    tables.parent = STR("nowhere");
+    ck_assert(page__read(arena, &tables, &page, &out, &err));
+    ck_assert(!out.found);
+    ck_assert_ptr_null(out.next.p);
 }
 END_TEST
 
@@ -261,15 +258,11 @@ START_TEST(test_page_read__errors_come_through)
 {
     struct names out;
     struct err err = {.kind = ERR_NONE};
-    struct page page = {.token = page__token(arena, &main_warehouse, ns, "tables", STR("x"))};
-    struct str next;
-    bool found;
-    ck_assert(!page__read(
-        arena, &main_warehouse, ns, "tables", &page, read_names, &out, &found, &next, &err));
+    struct page page = {.token = page__token(arena, &tables, STR("x"))};
+    ck_assert(!page__read(arena, &tables, &page, &out, &err));
     ck_assert_int_eq(err.kind, ERR_UNAVAILABLE);
     page.token = STR("17");
-    ck_assert(!page__read(
-        arena, &main_warehouse, ns, "tables", &page, read_names, &out, &found, &next, &err));
+    ck_assert(!page__read(arena, &tables, &page, &out, &err));
     ck_assert_int_eq(err.kind, ERR_BAD_REQUEST);
 }
 END_TEST
