@@ -1,0 +1,240 @@
+"""PostgreSQL goes away and comes back, under load: honest answers meanwhile, service again within
+five seconds, nothing that was acknowledged lost, nothing refused applied."""
+
+import collections
+import threading
+import time
+
+import psycopg
+import pytest
+
+from conftest import on_postgres
+from firn_client import SLOWNESS, Api, ns_path, set_properties
+
+BACK = 5 * SLOWNESS
+
+
+@pytest.fixture
+def firn(own_postgres):
+    server = on_postgres(own_postgres.uri, env={"FIRN_REQUEST_TIMEOUT": "8"})
+    server.start()
+    yield server
+    server.kill()
+    server.check_log()
+    server.store.clear()
+
+
+class Load:
+    """Commits, creates and reads in threads, with every answer kept."""
+
+    def __init__(self, server, ns):
+        self.server, self.ns = server, ns
+        self.applied, self.refused, self.unknown = set(), set(), set()
+        self.seen, self.wrong = collections.Counter(), []
+        self.stop = threading.Event()
+        self.longest = 0
+        self.last_good = {}
+        self.threads = [threading.Thread(target=self.work, args=(i, kind)) for i, kind in enumerate(
+            ("commit", "commit", "create", "load", "load", "list", "namespace"))]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+    def work(self, i, kind):
+        client = Api(self.server)
+        k = 0
+        while not self.stop.is_set():
+            k += 1
+            begin = time.monotonic()
+            try:
+                self.one(client, kind, f"{kind}{i}-{k}")
+            except Exception as error:
+                self.wrong.append(f"{kind}: {type(error).__name__} {error}")
+                return
+            self.longest = max(self.longest, time.monotonic() - begin)
+            time.sleep(0.01)
+        client.close()
+
+    def one(self, client, kind, key):
+        if kind in ("commit", "create"):
+            answer = (client.commit(self.ns, "t", [set_properties(**{key: "v"})]) if kind == "commit"
+                      else client.create(self.ns, key))
+            kinds = {200: self.applied, 429: self.refused, 409: self.refused, 500: self.unknown}
+            if answer.status == 500:
+                answer.fails(500, "CommitStateUnknownException")
+            if answer.status == 429:
+                assert answer.error["type"] == "SlowDownException", answer
+            kinds[answer.expect(*kinds).status].add(key)
+        else:
+            path = {"load": f"{ns_path(self.ns)}/tables/t", "list": f"{ns_path(self.ns)}/tables",
+                    "namespace": ns_path(self.ns)}[kind]
+            answer = client.get(path).expect(200, 503)
+        self.seen[f"{kind} {answer.status}"] += 1
+        if answer.status == 200:
+            self.last_good[kind] = time.monotonic()
+
+    def audit(self):
+        """Against what is really there now."""
+        api = Api(self.server)
+        there = set(api.load(self.ns, "t").ok().json["metadata"]["properties"]) | set(api.names(self.ns))
+        api.close()
+        assert not self.wrong, self.wrong
+        assert not self.applied - there, "acknowledged changes are lost"
+        assert not self.refused & there, "refused changes were applied"
+
+
+def prepared(firn):
+    api = Api(firn)
+    ns = api.new_namespace()
+    api.create(ns, "t").ok()
+    return api, ns
+
+
+def good_again(load, since, within=BACK):
+    """Every kind of request succeeds again within the time."""
+    deadline = since + within
+    kinds = {"commit", "create", "load", "list", "namespace"}
+    while time.monotonic() < deadline + 1:
+        if all(load.last_good.get(k, 0) > since for k in kinds) or load.wrong:
+            break
+        time.sleep(0.02)
+    late = {k: load.last_good.get(k, 0) - since for k in kinds if not since < load.last_good.get(k, 0) < deadline}
+    assert not load.wrong, load.wrong
+    assert not late, f"not served again: {late}"
+
+
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_restart_under_load(firn, own_postgres, how):
+    """The database is killed (or shut down) and started again, three times."""
+    api, ns = prepared(firn)
+    with Load(firn, ns) as load:
+        for _ in range(3):
+            time.sleep(0.7)
+            own_postgres.control(how)
+            time.sleep(0.7)
+            own_postgres.control("restart")
+            good_again(load, time.monotonic())
+    load.audit()
+    assert load.seen["load 503"] and load.seen["commit 429"] + len(load.unknown), load.seen
+    assert load.longest < 9 * SLOWNESS
+    api.close()
+
+
+def test_answers_while_it_is_away(firn, own_postgres):
+    """Reads 503, changes 429, both with Retry-After and quickly; config and liveness as always. The server
+    stays ready: its own answers are better than a balancer's."""
+    api, ns = prepared(firn)
+    etag = api.load(ns, "t").ok().etag
+    own_postgres.control("kill")
+    for _ in range(2):
+        begin = time.monotonic()
+        api.load(ns, "t").fails(503, "SlowDownException")
+        api.load(ns, "t", If_None_Match=etag).fails(503)
+        api.head(f"{ns_path(ns)}/tables/t").expect(503)
+        api.head(ns_path(ns)).expect(503)
+        api.get(ns_path(ns)).fails(503)
+        api.get(f"{ns_path(ns)}/tables").fails(503)
+        api.list_namespaces().fails(503)
+        api.commit(ns, "t", [set_properties(a="b")]).fails(429, "SlowDownException")
+        api.create(ns, "new").fails(429)
+        api.create(ns, "new", stage_create=True).expect(429, 503)
+        api.drop(ns, "t").fails(429)
+        api.rename((ns, "t"), (ns, "u")).fails(429)
+        api.create_namespace("new").fails(429)
+        api.delete(ns_path(ns)).fails(429)
+        api.post(f"{ns_path(ns)}/properties", {"updates": {"a": "b"}}).fails(429)
+        assert time.monotonic() - begin < 20 * SLOWNESS
+    api.get("/v1/config").ok()
+    assert firn.health("live") == 200 and firn.health("ready") == 200
+    own_postgres.control("restart")
+    deadline = time.monotonic() + BACK
+    while api.load(ns, "t").status != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert "a" not in api.load(ns, "t").ok().json["metadata"]["properties"] and api.names(ns) == ["t"]
+    assert api.get(ns_path(ns)).ok().json["properties"] == {}
+    api.close()
+
+
+def test_sessions_are_cut(firn, own_postgres):
+    """pg_terminate_backend on all sessions while idle: reads notice nothing, changes are honest."""
+    api, ns = prepared(firn)
+    for round_ in range(4):
+        with psycopg.connect(own_postgres.uri, autocommit=True) as db:
+            db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+                       "AND backend_type = 'client backend'")
+        time.sleep(0.2)
+        api.load(ns, "t").ok()
+        api.get(ns_path(ns)).ok()
+        assert api.names(ns) == ["t"]
+        answer = api.commit(ns, "t", [set_properties(round=str(round_))])
+        if answer.status != 200:
+            answer.expect(429)
+            api.commit(ns, "t", [set_properties(round=str(round_))]).ok()
+        assert api.load(ns, "t").ok().json["metadata"]["properties"]["round"] == str(round_)
+    api.close()
+
+
+def test_sessions_are_cut_under_load(firn, own_postgres):
+    """The same while statements are running: no acknowledged change is lost, no refused one applied."""
+    api, ns = prepared(firn)
+    with Load(firn, ns) as load:
+        for _ in range(15):
+            time.sleep(0.15)
+            with psycopg.connect(own_postgres.uri, autocommit=True) as db:
+                db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+                           "AND backend_type = 'client backend'")
+        good_again(load, time.monotonic())
+    load.audit()
+    api.close()
+
+
+def test_frozen_database(firn, own_postgres):
+    """It neither answers nor hangs up: requests end by their own deadlines; a change that was sent is
+    unknown or settled, never refused and applied."""
+    api, ns = prepared(firn)
+    with Load(firn, ns) as load:
+        time.sleep(0.5)
+        own_postgres.control("freeze")
+        time.sleep(12)
+        own_postgres.control("thaw")
+        good_again(load, time.monotonic(), within=BACK + 10 * SLOWNESS)
+    load.audit()
+    assert load.longest < 30 * SLOWNESS, load.longest
+    api.close()
+
+
+def test_database_that_comes_later(own_postgres):
+    """The server is started first, the database a second later."""
+    server = on_postgres(own_postgres.uri)
+    own_postgres.control("stop")
+    try:
+        server.start(wait=False)
+        time.sleep(1.5)
+        assert server.running()
+        own_postgres.control("restart")
+        server.wait_ready()
+        api = Api(server)
+        assert api.new_namespace()
+        api.close()
+    finally:
+        server.kill()
+        server.store.clear()
+
+
+def test_stop_while_the_database_is_away(firn, own_postgres):
+    """SIGTERM still ends it, with 0."""
+    api, ns = prepared(firn)
+    own_postgres.control("kill")
+    api.load(ns, "t").fails(503)
+    begin = time.monotonic()
+    assert firn.stop() == 0
+    assert time.monotonic() - begin < 20 * SLOWNESS
+    api.close()

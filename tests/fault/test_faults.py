@@ -1,0 +1,214 @@
+"""The points of failure that are compiled in: each at its worst moment, with the promise checked
+afterwards: no acknowledged commit is lost, no applied one was refused, no pointer dangles."""
+
+import http.client
+import time
+
+import pytest
+
+from firn_client import (SLOWNESS, Api, Table, add_snapshot, assert_ref, assert_uuid, create_updates, in_parallel,
+                         ns_path, set_properties, set_ref)
+from firn_server import StartError
+
+
+@pytest.fixture
+def firn(make):
+    """A server with a table of one snapshot; `armed` starts it again with a point that will fail."""
+    server = make().start()
+    api = Api(server)
+    server.ns = api.new_namespace()
+    table = api.table(server.ns, "t")
+    table.append(1, 1)
+    api.close()
+    return server
+
+
+def armed(server, fault):
+    server.restart(env={"FIRN_FAULT": fault})
+    api = Api(server)
+    return api, Table(api, server.ns, "t")
+
+
+def disarmed(server):
+    """Starts it again without faults; it may have ended by itself."""
+    if server.process is not None:
+        server.kill()
+    server.extra.pop("FIRN_FAULT", None)
+    server.start()
+    api = Api(server)
+    return api, Table(api, server.ns, "t")
+
+
+def append(table, number=2, parent=1):
+    return table.commit(add_snapshot(number, number, parent, f"{table.api.store.base}/x"), set_ref("main", number),
+                        requirements=[assert_ref(parent)])
+
+
+def metadata_files(server):
+    return {f for f in server.store.list() if ".metadata.json" in f}
+
+
+def pointers(server):
+    found = {location for (location,) in server.sql("SELECT metadata_location FROM object")}
+    assert all(server.store.exists(f) for f in found), "a pointer names a missing file"
+    return found
+
+
+def test_lost_reply_of_a_swap_is_settled(firn):
+    """The connection breaks after the swap was sent: asked again with the same token, it was applied."""
+    api, table = armed(firn, "SQL_SWAP_REPLY_LOST")
+    answer = append(table).ok()
+    assert answer.json["metadata"]["current-snapshot-id"] == 2
+    assert [s["snapshot-id"] for s in table.metadata["snapshots"]] == [1, 2]
+    append(table, 3, 2).ok()
+    assert len(table.metadata["metadata-log"]) == 3
+    pointers(firn)
+    api.close()
+
+
+def test_lost_reply_of_a_create_is_settled(firn):
+    """The same for a new table, direct and staged."""
+    api, _ = armed(firn, "SQL_SWAP_REPLY_LOST")
+    answer = api.create(firn.ns, "new").expect(200, 500)
+    if answer.status == 500:
+        answer.fails(500, "CommitStateUnknownException")
+    assert api.exists(firn.ns, "new")
+    pointers(firn)
+    api.close()
+
+
+def test_failing_write_changes_nothing(firn):
+    """The metadata file cannot be written: certainly not applied, so 4xx, worth another try; then it works."""
+    api, table = armed(firn, "STORE_PUT_FAILS")
+    files = metadata_files(firn)
+    answer = append(table)
+    assert answer.status in (429, 400, 403), answer
+    assert metadata_files(firn) == files and table.metadata["current-snapshot-id"] == 1
+    append(table).ok()
+    api.close()
+
+
+def test_failing_write_of_a_create(firn):
+    """The name stays free."""
+    api, _ = armed(firn, "STORE_PUT_FAILS")
+    assert api.create(firn.ns, "new").status in (429, 400, 403)
+    assert not api.exists(firn.ns, "new")
+    api.create(firn.ns, "new").ok()
+    pointers(firn)
+    api.close()
+
+
+def dies(server, work):
+    """The server ends during the request, which gets no answer."""
+    with pytest.raises((OSError, http.client.HTTPException)):
+        work()
+    server.process.wait(10 * SLOWNESS)
+    server.process = None
+
+
+@pytest.mark.parametrize("fault,applied", [
+    ("STORE_PUT_AFTER_WRITE", False), ("SQL_SWAP_BEFORE", False), ("SQL_SWAP_AFTER", True)])
+def test_death_in_a_commit(firn, fault, applied):
+    """Before the swap nothing happened, after it everything did; sent again it is applied once in all."""
+    api, table = armed(firn, fault)
+    uuid = table.uuid
+    updates = [add_snapshot(2, 2, 1, "s3://b/x"), set_ref("main", 2)]
+    requirements = [assert_uuid(uuid), assert_ref(1)]
+    dies(firn, lambda: table.commit(*updates, requirements=requirements))
+    api.close()
+    api, table = disarmed(firn)
+    assert table.metadata["current-snapshot-id"] == (2 if applied else 1)
+    pointers(firn)
+    again = table.commit(*updates, requirements=requirements).ok()
+    assert [s["snapshot-id"] for s in again.json["metadata"]["snapshots"]] == [1, 2]
+    assert len(table.metadata["metadata-log"]) == 2
+    table.append(3, 3, 2)
+    api.close()
+
+
+@pytest.mark.parametrize("fault,applied", [
+    ("STORE_PUT_AFTER_WRITE", False), ("SQL_SWAP_BEFORE", False), ("SQL_SWAP_AFTER", True)])
+def test_death_in_a_create(firn, fault, applied):
+    """The same for a staged create with its first snapshot: the whole table or none."""
+    api, _ = armed(firn, fault)
+    m = api.create(firn.ns, "new", stage_create=True).ok().json["metadata"]
+    updates = [*create_updates(m), add_snapshot(5, 1, location=m["location"]), set_ref("main", 5)]
+    body = {"requirements": [{"type": "assert-create"}], "updates": updates}
+    path = f"{ns_path(firn.ns)}/tables/new"
+    dies(firn, lambda: api.post(path, body))
+    api.close()
+    api, _ = disarmed(firn)
+    assert api.exists(firn.ns, "new") == applied
+    pointers(firn)
+    answer = api.post(path, body).ok()
+    assert answer.json["metadata"]["table-uuid"] == m["table-uuid"]
+    api.close()
+
+
+def test_slow_read_hinders_nobody(firn):
+    """A store that takes two seconds for a file: all who wait for it share one read, everybody else is served."""
+    api, table = armed(firn, "STORE_GET_STALL")
+    api.create(firn.ns, "other").ok()
+    before = firn.metric("firn_cache_misses_total")
+    took = []
+
+    def load(_):
+        client = Api(firn)
+        begin = time.monotonic()
+        client.load(firn.ns, "t").ok()
+        took.append(time.monotonic() - begin)
+        client.close()
+
+    def others(_):
+        client = Api(firn)
+        slowest = 0
+        end = time.monotonic() + 1.5
+        time.sleep(0.2)
+        while time.monotonic() < end:
+            begin = time.monotonic()
+            client.get("/v1/config").ok()
+            client.load(firn.ns, "other").ok()
+            client.head(ns_path(firn.ns)).expect(204)
+            client.commit(firn.ns, "other", [set_properties(a="b")]).ok()
+            slowest = max(slowest, time.monotonic() - begin)
+        client.close()
+        return slowest
+
+    results = in_parallel(9, lambda i: others(i) if i == 8 else load(i))
+    assert results[8] < 1.0 * SLOWNESS, results[8]
+    assert max(took) < 4 * SLOWNESS and max(took) > 1.5
+    assert firn.metric("firn_cache_misses_total") - before == 1
+    api.close()
+
+
+def test_full_queue(firn):
+    """Nothing was begun: changes 429, reads 503, with Retry-After."""
+    api, table = armed(firn, "EXEC_QUEUE_FULL")
+    append(table).fails(429, "SlowDownException")
+    append(table).ok()
+    api.close()
+    api, _ = armed(firn, "EXEC_QUEUE_FULL")
+    api.get(f"{ns_path(firn.ns)}/tables").fails(503, "SlowDownException")
+    api.get(f"{ns_path(firn.ns)}/tables").ok()
+    api.close()
+
+
+def test_refused_connection_at_start(firn):
+    """The first connection fails: the start waits and tries again."""
+    api, table = armed(firn, "DB_CONNECT_REFUSED")
+    table.load().ok()
+    api.close()
+
+
+def test_misspelt_point(firn):
+    """A point that does not exist ends the process: a test must not pass by testing nothing."""
+    firn.stop()
+    firn.extra["FIRN_FAULT"] = "SQL_SWAP_BEFOR"
+    try:
+        firn.start()
+        api = Api(firn)
+        with pytest.raises((OSError, http.client.HTTPException)):
+            Table(api, firn.ns, "t").commit(set_properties(a="b"))
+        api.close()
+    except StartError:
+        pass
