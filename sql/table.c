@@ -149,7 +149,7 @@ bool sql_object_insert(struct sql *s, const struct sql_new_object *o, const stru
     enum sql_insert_result *out, enum sql_kind *taken_by, struct err *err)
 {
     struct insertion w = {.o = o};
-    struct unit u = {.s = s, .by = by, .warehouse = o->warehouse, .effect = EFFECT_WRITE};
+    struct unit u = {.s = s, .by = by, .warehouse = o->warehouse, .effect = EFFECT_SWAP};
 
     TRY(sql__unit(&u, insert, &w, err));
     *out = w.result;
@@ -356,7 +356,7 @@ bool sql_object_rename(struct sql *s, int64_t warehouse, enum sql_kind kind, str
     enum sql_rename_result *out, enum sql_kind *taken_by, struct err *err)
 {
     struct renaming w = {.kind = kind, .ns = ns, .name = name, .to_ns = to_ns, .to_name = to_name};
-    struct unit u = {.s = s, .by = by, .warehouse = warehouse, .effect = EFFECT_WRITE};
+    struct unit u = {.s = s, .by = by, .warehouse = warehouse, .effect = EFFECT_SWAP};
 
     TRY(sql__unit(&u, rename_object, &w, err));
     *out = w.result;
@@ -433,7 +433,7 @@ bool sql_object_drop(struct arena *a, struct sql *s, int64_t warehouse, enum sql
     bool *dropped, struct sql_object **was, struct err *err)
 {
     struct removal w = {.a = a, .kind = kind, .ns = ns, .name = name, .purge = purge};
-    struct unit u = {.s = s, .by = by, .warehouse = warehouse, .effect = EFFECT_WRITE};
+    struct unit u = {.s = s, .by = by, .warehouse = warehouse, .effect = EFFECT_SWAP};
 
     TRY(sql__unit(&u, drop, &w, err));
     *dropped = w.dropped;
