@@ -28,6 +28,7 @@ struct lazy {
     struct weak *weak; /* under lock */
     _Atomic(struct pieces *) refs;
     _Atomic(struct packed *) packed[METADATA_VARIANTS];
+    atomic_bool asked; /* for a packed form, once */
     atomic_uint finds[PARTS_COUNT];
     _Atomic(uint32_t *) sorted[PARTS_COUNT]; /* positions by ascending id */
 };

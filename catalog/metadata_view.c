@@ -243,6 +243,10 @@ bool metadata_deflated(const struct metadata *m, enum variant v, struct deflated
     size_t n = p ? p->deflated.plain : plain_size(m, v);
     if (n < WORTH_IT)
         return false;
+    /* Under a stream of commits each version is asked for once, by its own commit: that one is sent
+     * as it is, which costs nothing. */
+    if (!p && !atomic_exchange_explicit(&m->lazy->asked, true, memory_order_relaxed))
+        return false;
     if (!p && (n <= FAST_LANE_MAX || lane_may_block()))
         p = packed(m, v);
     if (!p)

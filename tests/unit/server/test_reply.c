@@ -307,6 +307,8 @@ START_TEST(test_reply_table__gzip_decodes_to_exactly_head_document_tail)
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         struct str text = document(sizes[i]);
         struct loaded t = table(text);
+        ck_assert(reply_commit(call, &t)); /* the first answer of a version is not packed */
+        check_header("Content-Encoding", NULL);
         for (int v = VARIANT_ALL; v <= VARIANT_REFS; v++) {
             ck_assert(reply_table(call, &t, (enum variant)v));
             check_table_headers(&t, (enum variant)v);
@@ -345,6 +347,7 @@ START_TEST(test_reply_table__staged_has_no_location_and_no_tag)
     struct str whole = expected(&t, VARIANT_ALL, "{\"metadata\":", ",\"config\":{}}");
     check_same(body(), whole);
     call->headers[HEADER_ACCEPT_ENCODING] = STR("gzip");
+    ck_assert(reply_table(call, &t, VARIANT_ALL)); /* the first that asks is not worth packing */
     ck_assert(reply_table(call, &t, VARIANT_ALL));
     check_same(unpacked(whole.n + 1), whole);
 }
