@@ -133,110 +133,131 @@ START_TEST(test_schema_read__shapes_that_are_no_schema)
 }
 END_TEST
 
-static const struct {
-    const char *fields, *message;
-} malformed[] = {
-    {"null",                                                                                     "Invalid schema: field 0 of 'schema' is not an object"               },
-    {"[]",                                                                                       "Invalid schema: field 0 of 'schema' is not an object"               },
-    {"{'id':1,'name':'a','type':'int'},'x'",
-     "Invalid schema: field 1 of 'schema' is not an object"                                                                                                           },
-    {"{}",                                                                                       "Invalid schema: field 0 of 'schema' has no name"                    },
-    {"{'id':1,'name':null,'type':'int'}",                                                        "Invalid schema: field 0 of 'schema' has no name"                    },
-    {"{'id':1,'name':['a'],'type':'int'}",                                                       "Invalid schema: field 0 of 'schema' has no name"                    },
-    {"{'id':1,'name':'a','type':'int','required':1}",
-     "Invalid schema: 'required' of field a must be true or false"                                                                                                    },
-    {"{'name':'a','type':'int'}",
-     "Invalid schema: field a needs an id, an integer from 0 to 2147483447"                                                                                           },
-    {"{'id':'1','name':'a','type':'int'}",
-     "Invalid schema: field a needs an id, an integer from 0 to 2147483447"                                                                                           },
-    {"{'id':1.0,'name':'a','type':'int'}",
-     "Invalid schema: field a needs an id, an integer from 0 to 2147483447"                                                                                           },
-    {"{'id':-1,'name':'a','type':'int'}",
-     "Invalid schema: field a needs an id, an integer from 0 to 2147483447"                                                                                           },
-    {"{'id':null,'name':'a','type':'int'}",
-     "Invalid schema: field a needs an id, an integer from 0 to 2147483447"                                                                                           },
-    {"{'id':1,'name':'a'}",                                                                      "Invalid schema: field a has no type"                                },
-    {"{'id':1,'name':'a','type':null}",                                                          "Invalid schema: field a has no type"                                },
-    {"{'id':1,'name':'a','type':7}",
-     "Invalid schema: the type of 'a' is neither a type name nor a struct, list or map"                                                                               },
-    {"{'id':1,'name':'a','type':[]}",
-     "Invalid schema: the type of 'a' is neither a type name nor a struct, list or map"                                                                               },
-    {"{'id':1,'name':'a','type':{'type':'set'}}",
-     "Invalid schema: the type of 'a' is neither a type name nor a struct, list or map"                                                                               },
-    {"{'id':1,'name':'a','type':{'type':{'type':'struct'}}}",
-     "Invalid schema: the type of 'a' is neither a type name nor a struct, list or map"                                                                               },
-    {"{'id':1,'name':'a','type':{'type':'struct'}}",
-     "Invalid schema: the struct 'a' has no list of fields"                                                                                                           },
-    {"{'id':1,'name':'a','type':{'type':'struct','fields':[{'id':2,'name':'b','type':"
-     "{'type':'struct','fields':{}}}]}}",                                                   "Invalid schema: the struct 'a.b' has no list of fields"             },
-    {"{'id':1,'name':'a','type':{'type':'struct','fields':[3]}}",
-     "Invalid schema: field 0 of 'a' is not an object"                                                                                                                },
-    {"{'id':1,'name':'a','type':{'type':'list'}}",
-     "Invalid schema: field a.element needs an id, an integer from 0 to 2147483447"                                                                                   },
-    {"{'id':1,'name':'a','type':{'type':'list','element-id':2}}",
-     "Invalid schema: field a.element has no type"                                                                                                                    },
-    {"{'id':1,'name':'a','type':{'type':'list','element-id':2,'element':'int',"
-     "'element-required':'yes'}}",                                                          "Invalid schema: 'element-required' of field a must be true or false"},
-    {"{'id':1,'name':'a','type':{'type':'map','key-id':2,'key':'int'}}",
-     "Invalid schema: field a.value needs an id, an integer from 0 to 2147483447"                                                                                     },
-    {"{'id':1,'name':'a','type':{'type':'map','key-id':2,'key':'int','value-id':3,'value':{}}}",
-     "Invalid schema: the type of 'a.value' is neither a type name nor a struct, list or map"                                                                         },
-    {"{'id':1,'name':'a','type':{'type':'map','key-id':2,'key':'int','value-id':3,'value':'int',"
-     "'value-required':0}}",                                                                "Invalid schema: 'value-required' of field a must be true or false"  },
-    {"{'id':1,'name':'a','type':'int','doc':5}",                                                 "Invalid schema: the doc of a must be a string"                      },
-};
+static void malformed(const char *fields, const char *message)
+{
+    check_refused(with_fields(fields), ERR_BAD_REQUEST, message);
+}
 
 START_TEST(test_schema_read__malformed_fields)
 {
-    for (size_t i = 0; i < ARRAY_LEN(malformed); i++)
-        check_refused(with_fields(malformed[i].fields), ERR_BAD_REQUEST, malformed[i].message);
+    malformed("null", "Invalid schema: field 0 of 'schema' is not an object");
+    malformed("[]", "Invalid schema: field 0 of 'schema' is not an object");
+    malformed("{'id':1,'name':'a','type':'int'},'x'",
+        "Invalid schema: field 1 of 'schema' is not an object");
+    malformed("{}", "Invalid schema: field 0 of 'schema' has no name");
+    malformed(
+        "{'id':1,'name':null,'type':'int'}", "Invalid schema: field 0 of 'schema' has no name");
+    malformed(
+        "{'id':1,'name':['a'],'type':'int'}", "Invalid schema: field 0 of 'schema' has no name");
+    malformed("{'id':1,'name':'a','type':'int','required':1}",
+        "Invalid schema: 'required' of field a must be true or false");
+    malformed("{'name':'a','type':'int'}",
+        "Invalid schema: field a needs an id, an integer from 0 to 2147483447");
+    malformed("{'id':'1','name':'a','type':'int'}",
+        "Invalid schema: field a needs an id, an integer from 0 to 2147483447");
+    malformed("{'id':1.0,'name':'a','type':'int'}",
+        "Invalid schema: field a needs an id, an integer from 0 to 2147483447");
+    malformed("{'id':-1,'name':'a','type':'int'}",
+        "Invalid schema: field a needs an id, an integer from 0 to 2147483447");
+    malformed("{'id':null,'name':'a','type':'int'}",
+        "Invalid schema: field a needs an id, an integer from 0 to 2147483447");
+    malformed("{'id':1,'name':'a'}", "Invalid schema: field a has no type");
+    malformed("{'id':1,'name':'a','type':null}", "Invalid schema: field a has no type");
 }
 END_TEST
 
-static const struct {
-    const char *fields, *message;
-} invalid[] = {
-    {"{'id':2147483448,'name':'a','type':'int'}", "Invalid schema: field a has the id 2147483448, "
-     "which is reserved: ids go up to 2147483447"},
-    {"{'id':9223372036854775807,'name':'a','type':'int'}",
-     "Invalid schema: field a has the id 9223372036854775807, which is reserved: ids go up to "
-        "2147483447"},
-    {"{'id':1,'name':'a','type':'varchar(3)'}",
-     "Cannot parse type string to primitive: varchar(3) (field a)"},
-    {"{'id':1,'name':'a','type':'struct'}",
-     "Cannot parse type string to primitive: struct (field a)"},
-    {"{'id':1,'name':'a','type':'int'},{'id':1,'name':'b','type':'int'}",
-     "Invalid schema: multiple fields have the id 1: a and b"},
-    {"{'id':1,'name':'a','type':{'type':'list','element-id':1,'element':'int'}}",
-     "Invalid schema: multiple fields have the id 1: a and a.element"},
-    {"{'id':1,'name':'a','type':{'type':'map','key-id':2,'key':'int','value-id':2,'value':'int'}}",
-     "Invalid schema: multiple fields have the id 2: a.key and a.value"},
-    {"{'id':1,'name':'a','type':'int'},{'id':2,'name':'a','type':'long'}",
-     "Invalid schema: multiple fields for name a: 1 and 2"},
-    {"{'id':1,'name':'a','type':{'type':'struct','fields':[{'id':2,'name':'b','type':'int'}]}},"
-     "{'id':3,'name':'a.b','type':'int'}",                                                     "Invalid schema: multiple fields for name a.b: 2 and 3"},
-    {"{'id':1,'name':'a','required':true,'type':'unknown'}",
-     "Invalid schema: a is of type unknown and must be optional"},
-    {"{'id':1,'name':'a','type':{'type':'list','element-id':2,'element':'unknown',"
-     "'element-required':true}}",                                                              "Invalid schema: a.element is of type unknown and must be optional"},
-    {"{'id':1,'name':'a','type':{'type':'map','key-id':2,'key':'unknown','value-id':3,"
-     "'value':'int'}}",                                                                        "Invalid schema: a.key is of type unknown and must be optional"},
-    {"{'id':1,'name':'a','type':'unknown','write-default':1}",
-     "Invalid schema: the write-default of a is no value of its type"},
-    {"{'id':1,'name':'a','type':'int','write-default':'1'}",
-     "Invalid schema: the write-default of a is no value of its type"},
-    {"{'id':1,'name':'a','type':'int','initial-default':{}}",
-     "Invalid schema: the initial-default of a is no value of its type"},
-    {"{'id':1,'name':'a','type':{'type':'list','element-id':2,'element':'int'},"
-     "'initial-default':{}}",                                                                  "Invalid schema: the initial-default of a is no value of its type"},
-    {"{'id':1,'name':'a','type':{'type':'struct','fields':[]},'initial-default':[]}",
-     "Invalid schema: the initial-default of a is no value of its type"},
-};
+START_TEST(test_schema_read__malformed_types)
+{
+    malformed("{'id':1,'name':'a','type':7}",
+        "Invalid schema: the type of 'a' is neither a type name nor a struct, list or map");
+    malformed("{'id':1,'name':'a','type':[]}",
+        "Invalid schema: the type of 'a' is neither a type name nor a struct, list or map");
+    malformed("{'id':1,'name':'a','type':{'type':'set'}}",
+        "Invalid schema: the type of 'a' is neither a type name nor a struct, list or map");
+    malformed("{'id':1,'name':'a','type':{'type':{'type':'struct'}}}",
+        "Invalid schema: the type of 'a' is neither a type name nor a struct, list or map");
+    malformed("{'id':1,'name':'a','type':{'type':'struct'}}",
+        "Invalid schema: the struct 'a' has no list of fields");
+    malformed("{'id':1,'name':'a','type':{'type':'struct','fields':[{'id':2,'name':'b','type':"
+              "{'type':'struct','fields':{}}}]}}",
+        "Invalid schema: the struct 'a.b' has no list of fields");
+    malformed("{'id':1,'name':'a','type':{'type':'struct','fields':[3]}}",
+        "Invalid schema: field 0 of 'a' is not an object");
+    malformed("{'id':1,'name':'a','type':{'type':'list'}}",
+        "Invalid schema: field a.element needs an id, an integer from 0 to 2147483447");
+    malformed("{'id':1,'name':'a','type':{'type':'list','element-id':2}}",
+        "Invalid schema: field a.element has no type");
+    malformed("{'id':1,'name':'a','type':{'type':'list','element-id':2,'element':'int',"
+              "'element-required':'yes'}}",
+        "Invalid schema: 'element-required' of field a must be true or false");
+    malformed("{'id':1,'name':'a','type':{'type':'map','key-id':2,'key':'int'}}",
+        "Invalid schema: field a.value needs an id, an integer from 0 to 2147483447");
+    malformed(
+        "{'id':1,'name':'a','type':{'type':'map','key-id':2,'key':'int','value-id':3,'value':{}}}",
+        "Invalid schema: the type of 'a.value' is neither a type name nor a struct, list or map");
+    malformed(
+        "{'id':1,'name':'a','type':{'type':'map','key-id':2,'key':'int','value-id':3,'value':'int',"
+        "'value-required':0}}",
+        "Invalid schema: 'value-required' of field a must be true or false");
+    malformed("{'id':1,'name':'a','type':'int','doc':5}",
+        "Invalid schema: the doc of a must be a string");
+}
+END_TEST
+
+static void invalid(const char *fields, const char *message)
+{
+    check_refused(with_fields(fields), ERR_INVALID_ARGUMENT, message);
+}
 
 START_TEST(test_schema_read__fields_that_cannot_be)
 {
-    for (size_t i = 0; i < ARRAY_LEN(invalid); i++)
-        check_refused(with_fields(invalid[i].fields), ERR_INVALID_ARGUMENT, invalid[i].message);
+    invalid("{'id':2147483448,'name':'a','type':'int'}",
+        "Invalid schema: field a has the id 2147483448, "
+        "which is reserved: ids go up to 2147483447");
+    invalid("{'id':9223372036854775807,'name':'a','type':'int'}",
+        "Invalid schema: field a has the id 9223372036854775807, which is reserved: ids go up to "
+        "2147483447");
+    invalid("{'id':1,'name':'a','type':'varchar(3)'}",
+        "Cannot parse type string to primitive: varchar(3) (field a)");
+    invalid("{'id':1,'name':'a','type':'struct'}",
+        "Cannot parse type string to primitive: struct (field a)");
+    invalid("{'id':1,'name':'a','type':'int'},{'id':1,'name':'b','type':'int'}",
+        "Invalid schema: multiple fields have the id 1: a and b");
+    invalid("{'id':1,'name':'a','type':{'type':'list','element-id':1,'element':'int'}}",
+        "Invalid schema: multiple fields have the id 1: a and a.element");
+    invalid("{'id':1,'name':'a','type':{'type':'map','key-id':2,'key':'int','value-id':2,'value':'"
+            "int'}}",
+        "Invalid schema: multiple fields have the id 2: a.key and a.value");
+    invalid("{'id':1,'name':'a','type':'int'},{'id':2,'name':'a','type':'long'}",
+        "Invalid schema: multiple fields for name a: 1 and 2");
+    invalid(
+        "{'id':1,'name':'a','type':{'type':'struct','fields':[{'id':2,'name':'b','type':'int'}]}},"
+        "{'id':3,'name':'a.b','type':'int'}",
+        "Invalid schema: multiple fields for name a.b: 2 and 3");
+}
+END_TEST
+
+START_TEST(test_schema_read__unknown_must_be_optional_and_defaults_fit)
+{
+    invalid("{'id':1,'name':'a','required':true,'type':'unknown'}",
+        "Invalid schema: a is of type unknown and must be optional");
+    invalid("{'id':1,'name':'a','type':{'type':'list','element-id':2,'element':'unknown',"
+            "'element-required':true}}",
+        "Invalid schema: a.element is of type unknown and must be optional");
+    invalid("{'id':1,'name':'a','type':{'type':'map','key-id':2,'key':'unknown','value-id':3,"
+            "'value':'int'}}",
+        "Invalid schema: a.key is of type unknown and must be optional");
+    invalid("{'id':1,'name':'a','type':'unknown','write-default':1}",
+        "Invalid schema: the write-default of a is no value of its type");
+    invalid("{'id':1,'name':'a','type':'int','write-default':'1'}",
+        "Invalid schema: the write-default of a is no value of its type");
+    invalid("{'id':1,'name':'a','type':'int','initial-default':{}}",
+        "Invalid schema: the initial-default of a is no value of its type");
+    invalid("{'id':1,'name':'a','type':{'type':'list','element-id':2,'element':'int'},"
+            "'initial-default':{}}",
+        "Invalid schema: the initial-default of a is no value of its type");
+    invalid("{'id':1,'name':'a','type':{'type':'struct','fields':[]},'initial-default':[]}",
+        "Invalid schema: the initial-default of a is no value of its type");
 }
 END_TEST
 
@@ -275,29 +296,28 @@ static json_t *identified(const char *ids)
         ids);
 }
 
-/* "Cannot add " in front of each message. */
-static const struct {
-    const char *ids, *message;
-} not_identifying[] = {
-    {"[11]",                  "fieldId 11 as an identifier field: field does not exist"                         },
-    {"[9223372036854775807]",
-     "fieldId 9223372036854775807 as an identifier field: field does not exist"                                 },
-    {"[4,1]",                 "field a as an identifier field: not a required field"                            },
-    {"[2]",                   "field b as an identifier field: must not be float or double field"               },
-    {"[3]",                   "field c as an identifier field: not a primitive type field"                      },
-    {"[5]",                   "field e as an identifier field: not a primitive type field"                      },
-    {"[8]",                   "field g.h as an identifier field: all its parents must be required structs"      },
-    {"[10]",                  "field l.element as an identifier field: all its parents must be required structs"},
-};
+static void not_identifying(const char *ids, const char *message)
+{
+    struct str full = arena_printf(arena, "Cannot add %s", message);
+    check_refused(identified(ids), ERR_INVALID_ARGUMENT, full.p);
+}
 
 START_TEST(test_schema_read__identifier_fields)
 {
     read_tree(identified("[]"));
     read_tree(identified("null"));
     read_tree(identified("[4,6,4]"));
-    for (size_t i = 0; i < ARRAY_LEN(not_identifying); i++)
-        check_refused(identified(not_identifying[i].ids), ERR_INVALID_ARGUMENT,
-            arena_printf(arena, "Cannot add %s", not_identifying[i].message).p);
+    not_identifying("[11]", "fieldId 11 as an identifier field: field does not exist");
+    not_identifying("[9223372036854775807]",
+        "fieldId 9223372036854775807 as an identifier field: field does not exist");
+    not_identifying("[4,1]", "field a as an identifier field: not a required field");
+    not_identifying("[2]", "field b as an identifier field: must not be float or double field");
+    not_identifying("[3]", "field c as an identifier field: not a primitive type field");
+    not_identifying("[5]", "field e as an identifier field: not a primitive type field");
+    not_identifying(
+        "[8]", "field g.h as an identifier field: all its parents must be required structs");
+    not_identifying(
+        "[10]", "field l.element as an identifier field: all its parents must be required structs");
     static const char *const no_list[] = {"4", "{}", "'4'", "true"};
     for (size_t i = 0; i < ARRAY_LEN(no_list); i++)
         check_refused(identified(no_list[i]), ERR_BAD_REQUEST,
@@ -705,7 +725,9 @@ static void add_reading(TCase *cases)
     tcase_add_test(cases, test_schema_read__any_name_is_a_name);
     tcase_add_test(cases, test_schema_read__shapes_that_are_no_schema);
     tcase_add_test(cases, test_schema_read__malformed_fields);
+    tcase_add_test(cases, test_schema_read__malformed_types);
     tcase_add_test(cases, test_schema_read__fields_that_cannot_be);
+    tcase_add_test(cases, test_schema_read__unknown_must_be_optional_and_defaults_fit);
     tcase_add_test(cases, test_schema_read__null_counts_as_absent);
     tcase_add_test(cases, test_schema_read__highest_id_that_is_not_reserved);
     tcase_add_test(cases, test_schema_read__identifier_fields);

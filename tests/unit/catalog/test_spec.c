@@ -75,45 +75,44 @@ START_TEST(test_spec_check__good_ones)
 }
 END_TEST
 
-static const struct {
-    const char *fields, *message;
-} malformed_specs[] = {
-    {"null",                                                                                 "Invalid partition spec: field 0 is not an object"},
-    {"[]",                                                                                   "Invalid partition spec: field 0 is not an object"},
-    {"{}",                                                                                   "Invalid partition spec: field 0 has no transform"},
-    {FIELD("'a'",                                                                            "null",                                             "1"), "Invalid partition spec: field 0 has no transform"},
-    {FIELD("'a'",                                    "['identity']",                                                                                      "1"), "Invalid partition spec: field 0 has no transform"},
-    {FIELD("'id'",                                     "'identity'","1") ",{'name':'a','transform':'identity'}",
-     "Invalid partition spec: field 1 has no source-id"},
-    {FIELD("'a'",                                                                                      "'identity'",                                                                                                                             "null"), "Invalid partition spec: field 0 has no source-id"},
-    {"{'name':'a','transform':'identity','source-ids':[]}",
-     "Invalid partition spec: field 0 has no source-id"                                                                                        },
-    {"{'name':'a','transform':'identity','source-ids':1}",
-     "Invalid partition spec: source-ids of field 0 must be a list"                            },
-    {"{'name':'a','transform':'identity','source-ids':[1,'2']}",
-     "Invalid partition spec: the source of field 0 must be the id of a column, an integer"                                                                                     },
-    {FIELD("'a'",                                     "'identity'","'1'"),
-     "Invalid partition spec: the source of field 0 must be the id of a column, an integer"},
-    {FIELD("'a'",                         "'identity'",                                               "1.0"),
-     "Invalid partition spec: the source of field 0 must be the id of a column, an integer"},
-    {FIELD("'a'", "'identity'","-1"),
-     "Invalid partition spec: the source of field 0 must be the id of a column, an integer"},
-    {FIELD("'a'",                                      "'identity'",                                                                                    "4294967297"),
-     "Invalid partition spec: the source of field 0 must be the id of a column, an integer"},
-    {FIELD("null",                                                                                      "'identity'",                                                                                                                              "1"), "Invalid partition spec: field 0 has no name"},
-    {FIELD("7",                                                                                "'identity'",                                                     "1"), "Invalid partition spec: field 0 has no name"},
-    {"{'name':'a','transform':'identity','source-id':1,'field-id':'1000'}",
-     "Invalid partition spec: the field-id of a must be an integer from 0 to 2147483647"                                                                                                                 },
-    {"{'name':'a','transform':'identity','source-id':1,'field-id':2147483648}",
-     "Invalid partition spec: the field-id of a must be an integer from 0 to 2147483647"                                                  },
-    {"{'name':'a','transform':'identity','source-id':1,'field-id':-1000}",
-     "Invalid partition spec: the field-id of a must be an integer from 0 to 2147483647"},
-};
+static void malformed_spec(const char *fields, const char *message)
+{
+    struct str full = arena_printf(arena, "Invalid partition spec: %s", message);
+    check_spec(spec_of(fields), ERR_BAD_REQUEST, full.p);
+}
 
 START_TEST(test_spec_check__malformed)
 {
-    for (size_t i = 0; i < ARRAY_LEN(malformed_specs); i++)
-        check_spec(spec_of(malformed_specs[i].fields), ERR_BAD_REQUEST, malformed_specs[i].message);
+    malformed_spec("null", "field 0 is not an object");
+    malformed_spec("[]", "field 0 is not an object");
+    malformed_spec("{}", "field 0 has no transform");
+    malformed_spec(FIELD("'a'", "null", "1"), "field 0 has no transform");
+    malformed_spec(FIELD("'a'", "['identity']", "1"), "field 0 has no transform");
+    malformed_spec(FIELD("'id'", "'identity'", "1") ",{'name':'a','transform':'identity'}",
+        "field 1 has no source-id");
+    malformed_spec(FIELD("'a'", "'identity'", "null"), "field 0 has no source-id");
+    malformed_spec(
+        "{'name':'a','transform':'identity','source-ids':[]}", "field 0 has no source-id");
+    malformed_spec("{'name':'a','transform':'identity','source-ids':1}",
+        "source-ids of field 0 must be a list");
+    malformed_spec("{'name':'a','transform':'identity','source-ids':[1,'2']}",
+        "the source of field 0 must be the id of a column, an integer");
+    malformed_spec(FIELD("'a'", "'identity'", "'1'"),
+        "the source of field 0 must be the id of a column, an integer");
+    malformed_spec(FIELD("'a'", "'identity'", "1.0"),
+        "the source of field 0 must be the id of a column, an integer");
+    malformed_spec(FIELD("'a'", "'identity'", "-1"),
+        "the source of field 0 must be the id of a column, an integer");
+    malformed_spec(FIELD("'a'", "'identity'", "4294967297"),
+        "the source of field 0 must be the id of a column, an integer");
+    malformed_spec(FIELD("null", "'identity'", "1"), "field 0 has no name");
+    malformed_spec(FIELD("7", "'identity'", "1"), "field 0 has no name");
+    malformed_spec("{'name':'a','transform':'identity','source-id':1,'field-id':'1000'}",
+        "the field-id of a must be an integer from 0 to 2147483647");
+    malformed_spec("{'name':'a','transform':'identity','source-id':1,'field-id':2147483648}",
+        "the field-id of a must be an integer from 0 to 2147483647");
+    malformed_spec("{'name':'a','transform':'identity','source-id':1,'field-id':-1000}",
+        "the field-id of a must be an integer from 0 to 2147483647");
     static const char *const no_list[] = {"null", "[]", "{}", "{'fields':null}", "{'fields':{}}"};
     for (size_t i = 0; i < ARRAY_LEN(no_list); i++)
         check_spec(quoted(arena, no_list[i]), ERR_BAD_REQUEST,
@@ -121,45 +120,45 @@ START_TEST(test_spec_check__malformed)
 }
 END_TEST
 
-static const struct {
-    const char *fields;
-    enum err_kind kind;
-    const char *message;
-} bad_specs[] = {
-    {FIELD("'data'",                                                              "'identity'",   "1"),                                                ERR_INVALID_ARGUMENT,
-     "Cannot create identity partition sourced from different field in schema: data"                                                                                                                                                                                                                               },
-    {FIELD("'data'",                                                              "'void'",       "1"),                                                ERR_INVALID_ARGUMENT,
-     "Cannot create identity partition sourced from different field in schema: data"                                                                                                                                                                                                                               },
-    {FIELD("''",                                                                  "'identity'",   "1"),                                                ERR_INVALID_ARGUMENT,                                                                                       "Cannot use empty partition name: "             },
-    {FIELD("'x'",                                                                 "'day'",        "3") "," FIELD("'id'",                               "'identity'",                                                                                               "1") "," FIELD(
-         "'x'",                                                                                                                                  "'hour'", "3"),
-     ERR_INVALID_ARGUMENT, "Cannot use partition name more than once: x"},
-    {"{'name':'x','transform':'day','source-id':3,'field-id':1001},"
-     "{'name':'y','transform':'hour','source-id':3,'field-id':1001}",                                                                       ERR_INVALID_ARGUMENT,                                                                        "Cannot use partition field id more than once: 1001"                                                                             },
-    {FIELD("'x'",                       "'bucket[0]'","1"),ERR_INVALID_ARGUMENT,
-     "Invalid partition spec: the width of bucket[0] must be an integer above 0"                                                                                                                                                                    },
-    {FIELD("'x'", "'identity'",               "99"),                                                        ERR_VALIDATION,
-     "Cannot find source column for partition field: 1000: x: identity(99)"                                                                               },
-    {"{'name':'x','transform':'zorder','source-ids':[1,99],'field-id':1007}",      ERR_VALIDATION,
-     "Cannot find source column for partition field: 1007: x: zorder(1)"},
-    {FIELD("'x'",                                                                 "'identity'",   "4"),                                                ERR_VALIDATION,
-     "Cannot partition by non-primitive source field: struct<5: day: optional date>"              },
-    {FIELD("'x'",                                                                 "'identity'",   "6"),                                                ERR_VALIDATION,
-     "Cannot partition by non-primitive source field: list<int>"                                                                                                                                                                                                                                           },
-    {FIELD("'x'",                                                                 "'identity'",   "8"),                                                ERR_VALIDATION,
-     "Cannot partition by non-primitive source field: variant"                                                                                                                                                                                                                               },
-    {FIELD("'x'",                                                                 "'hour'",       "2"),                                                ERR_VALIDATION,                                                                                             "Invalid source type string for transform: hour"                                                                                                                                                                                                                                                   },
-    {FIELD("'x'",                                                                 "'bucket[4]'",  "9"),                                                ERR_VALIDATION,
-     "Invalid source type double for transform: bucket[4]"                                                                                                                                                                                                                                                     },
-    {"{'name':'x','transform':'bucket[4]','source-ids':[1,9]}",                   ERR_VALIDATION,
-     "Invalid source type double for transform: bucket[4]"                                                                                           },
-    {FIELD("'x'",                                                                       "'identity'",                                                                       "7"),         ERR_VALIDATION,                                                                                             "Invalid partition field parent: list<int>"},
-};
+static void bad_spec(const char *fields, enum err_kind kind, const char *message)
+{
+    check_spec(spec_of(fields), kind, message);
+}
 
 START_TEST(test_spec_check__what_the_schema_does_not_allow)
 {
-    for (size_t i = 0; i < ARRAY_LEN(bad_specs); i++)
-        check_spec(spec_of(bad_specs[i].fields), bad_specs[i].kind, bad_specs[i].message);
+    bad_spec(FIELD("'data'", "'identity'", "1"), ERR_INVALID_ARGUMENT,
+        "Cannot create identity partition sourced from different field in schema: data");
+    bad_spec(FIELD("'data'", "'void'", "1"), ERR_INVALID_ARGUMENT,
+        "Cannot create identity partition sourced from different field in schema: data");
+    bad_spec(
+        FIELD("''", "'identity'", "1"), ERR_INVALID_ARGUMENT, "Cannot use empty partition name: ");
+    bad_spec(FIELD("'x'", "'day'", "3") "," FIELD("'id'", "'identity'", "1") "," FIELD(
+                 "'x'", "'hour'", "3"),
+        ERR_INVALID_ARGUMENT, "Cannot use partition name more than once: x");
+    bad_spec("{'name':'x','transform':'day','source-id':3,'field-id':1001},"
+             "{'name':'y','transform':'hour','source-id':3,'field-id':1001}",
+        ERR_INVALID_ARGUMENT, "Cannot use partition field id more than once: 1001");
+    bad_spec(FIELD("'x'", "'bucket[0]'", "1"), ERR_INVALID_ARGUMENT,
+        "Invalid partition spec: the width of bucket[0] must be an integer above 0");
+    bad_spec(FIELD("'x'", "'identity'", "99"), ERR_VALIDATION,
+        "Cannot find source column for partition field: 1000: x: identity(99)");
+    bad_spec("{'name':'x','transform':'zorder','source-ids':[1,99],'field-id':1007}",
+        ERR_VALIDATION, "Cannot find source column for partition field: 1007: x: zorder(1)");
+    bad_spec(FIELD("'x'", "'identity'", "4"), ERR_VALIDATION,
+        "Cannot partition by non-primitive source field: struct<5: day: optional date>");
+    bad_spec(FIELD("'x'", "'identity'", "6"), ERR_VALIDATION,
+        "Cannot partition by non-primitive source field: list<int>");
+    bad_spec(FIELD("'x'", "'identity'", "8"), ERR_VALIDATION,
+        "Cannot partition by non-primitive source field: variant");
+    bad_spec(FIELD("'x'", "'hour'", "2"), ERR_VALIDATION,
+        "Invalid source type string for transform: hour");
+    bad_spec(FIELD("'x'", "'bucket[4]'", "9"), ERR_VALIDATION,
+        "Invalid source type double for transform: bucket[4]");
+    bad_spec("{'name':'x','transform':'bucket[4]','source-ids':[1,9]}", ERR_VALIDATION,
+        "Invalid source type double for transform: bucket[4]");
+    bad_spec(FIELD("'x'", "'identity'", "7"), ERR_VALIDATION,
+        "Invalid partition field parent: list<int>");
 }
 END_TEST
 
@@ -219,29 +218,30 @@ START_TEST(test_order_check__good_ones)
 }
 END_TEST
 
-static const struct {
-    const char *fields, *message;
-} malformed_orders[] = {
-    {"3",                                                                                     "Invalid sort order: field 0 is not an object"},
-    {"{'source-id':1}",                                                                       "Invalid sort order: field 0 has no transform"},
-    {"{'transform':'identity'}",                                                              "Invalid sort order: field 0 has no source-id"},
-    {"{'transform':'identity','source-id':'1','direction':'asc','null-order':'nulls-first'}",
-     "Invalid sort order: the source of field 0 must be the id of a column, an integer"                                                     },
-    {"{'transform':'identity','source-id':1,'direction':'up','null-order':'nulls-first'}",
-     "Invalid sort order: the direction of field 0 must be asc or desc"                                                                     },
-    {"{'transform':'identity','source-id':1,'direction':1,'null-order':'nulls-first'}",
-     "Invalid sort order: the direction of field 0 must be asc or desc"                                                                     },
-    {"{'transform':'identity','source-id':1,'direction':'asc','null-order':'first'}",
-     "Invalid sort order: the null-order of field 0 must be nulls-first or nulls-last"                                                      },
-    {"{'transform':'identity','source-id':1,'direction':'asc','null-order':{}}",
-     "Invalid sort order: the null-order of field 0 must be nulls-first or nulls-last"                                                      },
-};
+static void malformed_order(const char *fields, const char *message)
+{
+    struct str full = arena_printf(arena, "Invalid sort order: %s", message);
+    check_order(order_of("1", fields), ERR_BAD_REQUEST, full.p);
+}
 
 START_TEST(test_order_check__malformed)
 {
-    for (size_t i = 0; i < ARRAY_LEN(malformed_orders); i++)
-        check_order(order_of("1", malformed_orders[i].fields), ERR_BAD_REQUEST,
-            malformed_orders[i].message);
+    malformed_order("3", "field 0 is not an object");
+    malformed_order("{'source-id':1}", "field 0 has no transform");
+    malformed_order("{'transform':'identity'}", "field 0 has no source-id");
+    malformed_order(
+        "{'transform':'identity','source-id':'1','direction':'asc','null-order':'nulls-first'}",
+        "the source of field 0 must be the id of a column, an integer");
+    malformed_order(
+        "{'transform':'identity','source-id':1,'direction':'up','null-order':'nulls-first'}",
+        "the direction of field 0 must be asc or desc");
+    malformed_order(
+        "{'transform':'identity','source-id':1,'direction':1,'null-order':'nulls-first'}",
+        "the direction of field 0 must be asc or desc");
+    malformed_order("{'transform':'identity','source-id':1,'direction':'asc','null-order':'first'}",
+        "the null-order of field 0 must be nulls-first or nulls-last");
+    malformed_order("{'transform':'identity','source-id':1,'direction':'asc','null-order':{}}",
+        "the null-order of field 0 must be nulls-first or nulls-last");
     check_order(quoted(arena, "{'order-id':0}"), ERR_BAD_REQUEST,
         "Invalid sort order: it has no list of fields");
     check_order(order_of("'0'", ""), ERR_BAD_REQUEST,

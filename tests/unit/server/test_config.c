@@ -97,25 +97,24 @@ START_TEST(test_config_load__defaults)
 }
 END_TEST
 
+static void check_places(const char *env, const char *database, const char *warehouse)
+{
+    struct config c = loaded("", env);
+    ck_assert_str_eq(c.database, database);
+    ck_assert_str_eq(c.warehouse, warehouse);
+}
+
 START_TEST(test_config_load__where_data_lies)
 {
-    static const struct {
-        const char *env, *database, *warehouse;
-    } rows[] = {
-        {"HOME=/h/|XDG_DATA_HOME=/x/data//",                      "sqlite:/x/data/firn/firn.db",
-         "file:///x/data/firn/warehouse"                                                                                                      },
-        {"HOME=/h//|XDG_DATA_HOME=",                              "sqlite:/h/.local/share/firn/firn.db",
-         "file:///h/.local/share/firn/warehouse"                                                                                              },
-        {"HOME=/",                                                "sqlite:/.local/share/firn/firn.db",   "file:///.local/share/firn/warehouse"},
-        {"HOME=/h|FIRN_DATABASE=postgresql://u@h/n",              "postgresql://u@h/n",
-         "file:///h/.local/share/firn/warehouse"                                                                                              },
-        {"HOME=|FIRN_DATABASE=sqlite:/d|FIRN_WAREHOUSE=s3://b/w", "sqlite:/d",                           "s3://b/w"                           },
-    };
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct config c = loaded("", rows[i].env);
-        ck_assert_str_eq(c.database, rows[i].database);
-        ck_assert_str_eq(c.warehouse, rows[i].warehouse);
-    }
+    check_places("HOME=/h/|XDG_DATA_HOME=/x/data//", "sqlite:/x/data/firn/firn.db",
+        "file:///x/data/firn/warehouse");
+    check_places("HOME=/h//|XDG_DATA_HOME=", "sqlite:/h/.local/share/firn/firn.db",
+        "file:///h/.local/share/firn/warehouse");
+    check_places(
+        "HOME=/", "sqlite:/.local/share/firn/firn.db", "file:///.local/share/firn/warehouse");
+    check_places("HOME=/h|FIRN_DATABASE=postgresql://u@h/n", "postgresql://u@h/n",
+        "file:///h/.local/share/firn/warehouse");
+    check_places("HOME=|FIRN_DATABASE=sqlite:/d|FIRN_WAREHOUSE=s3://b/w", "sqlite:/d", "s3://b/w");
     check_refused("", "HOME=",
         "Neither FIRN_DATABASE and FIRN_WAREHOUSE nor HOME or XDG_DATA_HOME is set: nowhere to "
         "keep data");
@@ -325,6 +324,16 @@ START_TEST(test_config_load__files_that_are_no_text)
 }
 END_TEST
 
+/* CONF in the message is the file. */
+static void bad_file(const char *text, const char *message)
+{
+    const char *path = file_with("conf", str_from(text));
+    const char *at = strstr(message, "CONF");
+    struct str full =
+        arena_printf(arena, "%.*s%s%s", (int)(at - message), message, path, at + strlen("CONF"));
+    check_refused(arena_printf(arena, "--config|%s", path).p, "", full.p);
+}
+
 START_TEST(test_config_load__lines_of_the_file)
 {
     const char *path = file_with("conf",
@@ -339,27 +348,15 @@ START_TEST(test_config_load__lines_of_the_file)
 
     file_with("conf", STR(""));
     loaded(arena_printf(arena, "--config|%s", path).p, "");
-    static const struct {
-        struct str text;
-        const char *message; /* %s: the file */
-    } bad[] = {
-        {STR_INIT("workers=1\n\nworkers 2\n"),
-         "line 3 of %s: expected 'name = value', found a line without '='"},
-        {STR_INIT("\nworkers=x"),              "Invalid value of FIRN_WORKERS in line 2 of %s: expected a "
-         "number from 0 to 256, found 'x'"                                         },
-        {STR_INIT("wrkers=1"),
-         "Unknown setting 'wrkers' in line 1 of %s. Did you mean FIRN_WORKERS (--workers)?"  },
-        {STR_INIT("config=/etc/firn"),
-         "Unknown setting 'config' in line 1 of %s. `firn --help` lists all settings"                                 },
-        {STR_INIT("=1"),                                    "Unknown setting '' in line 1 of %s. `firn --help` lists all settings"                },
-    };
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        file_with("conf", bad[i].text);
-        struct str parts = str_from(bad[i].message);
-        struct str before = str_cut(&parts, '%');
-        struct str message = arena_printf(arena, "%.*s%s%s", STR_ARG(before), path, parts.p + 1);
-        check_refused(arena_printf(arena, "--config|%s", path).p, "", message.p);
-    }
+    bad_file("workers=1\n\nworkers 2\n",
+        "line 3 of CONF: expected 'name = value', found a line without '='");
+    bad_file("\nworkers=x", "Invalid value of FIRN_WORKERS in line 2 of CONF: expected a "
+                            "number from 0 to 256, found 'x'");
+    bad_file("wrkers=1",
+        "Unknown setting 'wrkers' in line 1 of CONF. Did you mean FIRN_WORKERS (--workers)?");
+    bad_file("config=/etc/firn",
+        "Unknown setting 'config' in line 1 of CONF. `firn --help` lists all settings");
+    bad_file("=1", "Unknown setting '' in line 1 of CONF. `firn --help` lists all settings");
     unlink(path);
     check_refused(arena_printf(arena, "--config=%s", path).p, "",
         arena_printf(
