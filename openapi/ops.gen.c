@@ -16,13 +16,15 @@ static const struct body_field fields_update_namespace_properties_request[] = {
 static const struct body body_update_namespace_properties_request = {.types = BODY_OBJECT, .fields = fields_update_namespace_properties_request, .n_fields = 2};
 static const struct body body_any_object = {.types = BODY_OBJECT};
 static const struct body body_any_int32 = {.types = BODY_INT32};
+static const struct body body_any_list_of_int32 = {.types = BODY_ARRAY, .items = &body_any_int32};
 static const struct body_field fields_partition_field[] = {
     {"field-id", NULL, false, &body_any_int32},
-    {"source-id", NULL, true, &body_any_int32},
+    {"source-id", NULL, false, &body_any_int32},
+    {"source-ids", NULL, false, &body_any_list_of_int32},
     {"name", NULL, true, &body_any_string},
     {"transform", NULL, true, &body_any_string},
 };
-static const struct body body_partition_field = {.types = BODY_OBJECT, .fields = fields_partition_field, .n_fields = 4};
+static const struct body body_partition_field = {.types = BODY_OBJECT, .fields = fields_partition_field, .n_fields = 5};
 static const struct body body_partition_spec_fields = {.types = BODY_ARRAY, .items = &body_partition_field};
 static const struct body_field fields_partition_spec[] = {
     {"spec-id", NULL, false, &body_any_int32},
@@ -34,12 +36,13 @@ static const struct body body_sort_field_direction = {.types = BODY_STRING, .val
 static const char *const values_sort_field_null_order[] = {"nulls-first", "nulls-last", NULL};
 static const struct body body_sort_field_null_order = {.types = BODY_STRING, .values = values_sort_field_null_order};
 static const struct body_field fields_sort_field[] = {
-    {"source-id", NULL, true, &body_any_int32},
+    {"source-id", NULL, false, &body_any_int32},
+    {"source-ids", NULL, false, &body_any_list_of_int32},
     {"transform", NULL, true, &body_any_string},
     {"direction", NULL, true, &body_sort_field_direction},
     {"null-order", NULL, true, &body_sort_field_null_order},
 };
-static const struct body body_sort_field = {.types = BODY_OBJECT, .fields = fields_sort_field, .n_fields = 4};
+static const struct body body_sort_field = {.types = BODY_OBJECT, .fields = fields_sort_field, .n_fields = 5};
 static const struct body body_sort_order_fields = {.types = BODY_ARRAY, .items = &body_sort_field};
 static const struct body_field fields_sort_order[] = {
     {"order-id", NULL, false, &body_any_int32},
@@ -225,7 +228,6 @@ static const struct body_field fields_remove_properties_update[] = {
     {"removals", "removed", true, &body_any_list_of_string},
 };
 static const struct body body_remove_properties_update = {.types = BODY_OBJECT, .fields = fields_remove_properties_update, .n_fields = 2};
-static const struct body body_any_list_of_int32 = {.types = BODY_ARRAY, .items = &body_any_int32};
 static const struct body_field fields_blob_metadata[] = {
     {"type", NULL, true, &body_any_string},
     {"snapshot-id", NULL, true, &body_any_int64},
