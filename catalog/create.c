@@ -56,6 +56,8 @@ static struct str schema_text(struct arena *a, const json_t *schema)
     json_t *f;
     json_array_foreach(json_object_get(schema, "fields"), i, f)
     {
+        if (text.n > sizeof(((struct err *)0)->msg)) /* no message holds more */
+            break;
         text = arena_printf(a, "%.*s\n  %lld: %s: %s %.*s", STR_ARG(text),
             (long long)json_integer_value(json_object_get(f, "id")),
             json_string_value(json_object_get(f, "name")),

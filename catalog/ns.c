@@ -142,20 +142,29 @@ static bool children(struct arena *a, const struct catalog *c, struct str parent
     return sql_ns_page(a, c->sql, c->warehouse.id, parent, after, limit, names, n, found, err);
 }
 
+/* PyIceberg encodes the levels of a parent and its HTTP library encodes them once more. */
+static bool second_reading(struct arena *a, struct str parent, struct str *out)
+{
+    return str_find(parent, '%') < parent.n && str_pct_decode(a, parent, STR_PLUS_LITERAL, out) &&
+           !str_eq(*out, parent);
+}
+
 bool ns_list(struct arena *a, struct catalog *c, struct str *parent, const struct page *page,
     struct str **names, size_t *n, struct str *next, struct err *err)
 {
     struct page_list list = {c, *parent, "namespaces", children};
-    struct names found;
-    if (!page__read(a, &list, page, &found, err))
-        return catalog__read_failed(err);
-    /* PyIceberg encodes the levels of a parent and its HTTP library encodes them once more. */
+    struct names found = {0};
     struct str again;
-    if (!found.found && str_find(*parent, '%') < parent->n &&
-        str_pct_decode(a, *parent, STR_PLUS_LITERAL, &again) && !str_eq(again, *parent)) {
+    bool read = page__read(a, &list, page, &found, err);
+    /* A token of the second reading is none of the first's. */
+    bool other = read ? !found.found : err->kind == ERR_BAD_REQUEST;
+    if (other && second_reading(a, *parent, &again)) {
+        err_clear(err);
         *parent = again;
         return ns_list(a, c, parent, page, names, n, next, err);
     }
+    if (!read)
+        return catalog__read_failed(err);
     if (!found.found)
         return no_such(a, *parent, err);
     *names = found.v;

@@ -217,6 +217,8 @@ static struct str spec_text(struct arena *a, const json_t *fields)
     json_t *f;
     json_array_foreach(fields, i, f)
     {
+        if (text.n > sizeof(((struct err *)0)->msg)) /* no message holds more */
+            break;
         text = arena_printf(a, "%.*s\n  %lld: %s: %s(%lld)", STR_ARG(text),
             (long long)json_integer_value(json_object_get(f, "field-id")),
             json_string_value(json_object_get(f, "name")),
