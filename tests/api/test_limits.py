@@ -1,6 +1,5 @@
 """Bad and very large input: a clear 4xx, nothing written, memory bounded."""
 
-import json
 import socket
 
 import pytest

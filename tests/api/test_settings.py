@@ -138,7 +138,7 @@ def test_sources_and_their_order(firn, tmp_path):
 
 
 @pytest.mark.parametrize("text,says", [
-    ("listn = x\n", ["listn", "listen"]), ("just a line\n", ["just a line"]), ("workers = x\n", ["workers"])])
+    ("listn = x\n", ["listn", "listen"]), ("# x\njust a line\n", ["line 2"]), ("workers = x\n", ["workers"])])
 def test_wrong_files(firn, tmp_path, text, says):
     """The file and the line are named."""
     config = tmp_path / "firn.conf"

@@ -213,6 +213,11 @@ def pyiceberg_pg(run):
     story(run, "pyiceberg", run.postgres().environment() | run.seaweed().environment())
 
 
+def duckdb(run):
+    story(run, "duckdb", {})
+    story(run, "duckdb", run.postgres().environment() | run.seaweed().environment())
+
+
 def spark(run):
     story(run, "spark", run.postgres().environment() | run.seaweed().environment())
 
@@ -275,6 +280,7 @@ PARTS = (
     Part("pyiceberg-sqlite", "PyIceberg on SQLite and local files", pyiceberg_sqlite, BUILD, ("build",)),
     Part("readme", "what README shows: ./run, clients, curl, settings", readme, (*BUILD, "spark"),
          ("build", "spark")),
+    Part("duckdb", "DuckDB on both pairs of database and store", duckdb, PG, ("build",)),
     Part("tidy", "clang-tidy", tidy, ("build", "clang")),
     Part("lint", "arrows, banned functions, sizes, words, format, generated files", lint,
          (*BUILD, "clang")),
