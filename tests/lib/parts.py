@@ -27,6 +27,7 @@ BUILD_OPTIONS = {
 }
 SLOWNESS = {"asan": "4", "tsan": "10"}
 ASAN = "detect_leaks=1:allocator_may_return_null=1"
+TSAN = f"halt_on_error=0:second_deadlock_stack=1:suppressions={ROOT / 'tests/lib/tsan.txt'}"
 
 
 def build(run, name):
@@ -119,7 +120,7 @@ def pytest(run, where, build_name, *options, env=None, limit=180):
         f"--timeout={limit * int(slowness)}", f"--rootdir={ROOT / 'tests'}", *options],
         env={"FIRN_BIN": str(binary(run, build_name)), "FIRN_TEST_DB": "sqlite",
              "FIRN_TEST_STORE": "file", "FIRN_TEST_SLOWNESS": slowness,
-             "ASAN_OPTIONS": ASAN, "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1",
+             "ASAN_OPTIONS": ASAN, "TSAN_OPTIONS": TSAN,
              } | (env or {}))
 
 
