@@ -190,14 +190,21 @@ class Judge:
             "FIRN_TEST_S3_ACCESS_KEY": self.env["FIRN_S3_ACCESS_KEY_ID"],
             "FIRN_TEST_S3_SECRET_KEY": self.env["FIRN_S3_SECRET_ACCESS_KEY"]})
 
-    def both_took_part(self):
-        for number in (1, 2):
-            status, _, text = self.admin(number, "/metrics")
-            assert status == 200, f"firn{number} metrics: {status}"
-            lines = [line for line in text.decode().splitlines()
-                     if "requests" in line.split("{")[0].split(" ")[0] and not line.startswith("#")]
-            served = sum(float(line.rpartition(" ")[2]) for line in lines)
-            assert served > 0, f"firn{number} served nothing"
+    def served(self, number):
+        status, _, text = self.admin(number, "/metrics")
+        assert status == 200, f"firn{number} metrics: {status}"
+        return sum(float(line.rpartition(" ")[2]) for line in text.decode().splitlines()
+                   if line.startswith("firn_requests_total"))
+
+    def both_take_part(self):
+        """Requests reach both replicas, and what one wrote the other reads."""
+        before = [self.served(number) for number in (1, 2)]
+
+        def reached():
+            assert http(f"{self.url}/v1/namespaces/turn")[0] == 200
+            return all(self.served(number) > was for number, was in zip((1, 2), before))
+
+        wait_for("both replicas serve", reached, 20)
 
     def ends_in_turn(self):
         """One replica is replaced under load; nobody notices."""
@@ -257,7 +264,7 @@ class Judge:
             self.run.result.add(passed=1)
             self.pyiceberg_story()
             self.check("replacement", self.ends_in_turn)
-            self.check("both replicas", self.both_took_part)
+            self.check("both replicas", self.both_take_part)
             self.check("no server", self.nobody_left)
         finally:
             self.run.command(self.compose_command("logs", "--no-color", "--tail", "40"), env=self.env)
