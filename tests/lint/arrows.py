@@ -32,7 +32,7 @@ THIRD_PARTY = {
     "curl/": {"storage": {"fetch.c"}},
     "avro.h": {"catalog": {"manifest.c"}},
     "zstd.h": {"catalog": {"manifest.c"}},
-    "zlib.h": {"catalog": {"gzip.c", "metadata.c", "metadata_view.c"}, "server": {"reply.c"}},
+    "zlib.h": {"catalog": {"gzip.c", "metadata.c", "metadata_document.c"}, "server": {"reply.c"}},
     "microhttpd.h": {"server": {"http.c"}},
 }
 
