@@ -24,6 +24,8 @@ bool catalog__change_failed(struct err *err);
  */
 bool catalog__metadata_failed(struct str location, struct err *err);
 
+bool catalog__no_such_namespace(struct arena *a, struct str ns, struct err *err);
+
 /* Change row of a request; token as given or, when absent, drawn. */
 struct sql_change catalog__change(
     struct arena *a, const struct caller *by, struct str token, struct str digest);

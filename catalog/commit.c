@@ -3,8 +3,8 @@
 #include "arena.h"
 #include "cache.h"
 #include "metric.h"
+#include "object_priv.h"
 #include "requirement.h"
-#include "table_priv.h"
 #include "update.h"
 
 enum { ROUNDS = 4 };
@@ -13,12 +13,13 @@ struct commit {
     struct arena *a;
     struct catalog *c;
     const struct caller *by;
+    enum sql_kind kind;
     const struct ident *id;
     const json_t *requirements, *updates;
     struct str digest; /* of the request */
 };
 
-/* A table's current state. */
+/* The current state. */
 struct base {
     struct sql_object *row;
     const struct metadata *metadata;
@@ -27,23 +28,20 @@ struct base {
 static bool base_read(const struct commit *r, struct base *out, struct err *err)
 {
     bool ns_found;
-    struct metadata *m;
     if (!sql_object_get(
             r->a, r->c->sql, r->c->warehouse.id, r->id->ns, r->id->name, &ns_found, &out->row, err))
         return catalog__change_failed(err);
-    if (!out->row || out->row->kind != SQL_TABLE)
-        return table__no_such(r->a, r->id, err);
-    if (!cache_get(r->c->cache, out->row->metadata_location, &m, err)) {
-        catalog__metadata_failed(out->row->metadata_location, err);
-        /* The commit was certainly not applied: no 5xx. */
-        return err->kind == ERR_INTERNAL ? err_as(err, ERR_VALIDATION)
-                                         : catalog__change_failed(err);
-    }
-    out->metadata = metadata_hold(r->a, m);
-    return true;
+    if (!out->row || out->row->kind != r->kind)
+        return object__no_such(r->a, r->kind, r->id, err);
+    struct str location = out->row->metadata_location;
+    if (object__metadata(r->a, r->c, r->kind, location, &out->metadata, err))
+        return true;
+    catalog__metadata_failed(location, err);
+    /* The commit was certainly not applied: no 5xx. */
+    return err->kind == ERR_INTERNAL ? err_as(err, ERR_VALIDATION) : catalog__change_failed(err);
 }
 
-/* A commit that moves the table has its new location checked like that of a new table. */
+/* A commit that moves the object has its new location checked like that of a new one. */
 static bool moved_place(
     const struct commit *r, struct draft *d, struct sql_place *place, struct err *err)
 {
@@ -73,16 +71,16 @@ static bool swap(const struct commit *r, const struct base *base, const struct d
         if (err->kind == ERR_COMMIT_UNKNOWN)
             metadata_unref(&w->metadata); /* the file stays: the pointer may name it */
         else
-            table__discard(r->c, w);
+            object__discard(r->c, w);
         return false;
     }
     if (result == SQL_SWAPPED)
         return true;
-    table__discard(r->c, w);
+    object__discard(r->c, w);
     if (result == SQL_SWAP_LOST)
-        return err_set(err, ERR_CAS_LOST, "the table changed meanwhile");
+        return err_set(err, ERR_CAS_LOST, "the %s changed meanwhile", object__word(r->kind));
     return err_set(err, ERR_INVALID_ARGUMENT,
-        "Invalid location: %.*s is, contains or lies in the location of another table",
+        "Invalid location: %.*s is, contains or lies in the location of another table or view",
         STR_ARG(d->head.location));
 }
 
@@ -110,7 +108,8 @@ static void delete_old_files(
     const struct head *head = metadata_head(now);
     const json_t *property =
         json_object_get(head->properties, "write.metadata.delete-after-commit.enabled");
-    if (!json_is_string(property) ||
+    /* A view has no such log. */
+    if (r->kind != SQL_TABLE || !json_is_string(property) ||
         !str_eq_nocase(str_from(json_string_value(property)), STR("true")))
         return;
     const struct parts *before = metadata_parts(base, PARTS_METADATA_LOG);
@@ -136,39 +135,43 @@ static bool commit_once(const struct commit *r, struct loaded *out, struct err *
         return true;
     }
     TRY(moved_place(r, d, &place, err));
-    TRY(table__write(r->a, r->c, d, &w, err));
+    TRY(object__write(r->a, r->c, d, &w, err));
     TRY(swap(r, &base, d, &place, &w, err));
     metric_add(METRIC_commits_applied_total, 1);
     delete_old_files(r, base.metadata, w.metadata);
-    table__keep(r->a, r->c, &w, out);
+    object__keep(r->a, r->c, &w, out);
     return true;
 }
 
-/* Did an earlier copy of this very request succeed, its answer lost on the way? Only commits that
- * add a snapshot are looked for: their bodies carry ids that nobody draws twice. */
-static bool applied_before(const struct commit *r, struct loaded *out)
+/* Only bodies that nobody sends twice for two reasons: they carry ids that are drawn, or the time
+ * at which a version of a view was made. */
+static bool is_unique(const struct commit *r)
 {
+    struct str adds = r->kind == SQL_VIEW ? STR("add-view-version") : STR("add-snapshot");
     size_t i;
     json_t *u;
-    bool adds = false;
     json_array_foreach(r->updates, i, u)
     {
-        struct str action = str_from(json_string_value(json_object_get(u, "action")));
-        adds = adds || str_eq_nocase(action, STR("add-snapshot"));
+        if (str_eq_nocase(str_from(json_string_value(json_object_get(u, "action"))), adds))
+            return true;
     }
+    return false;
+}
+
+/* Did an earlier copy of this very request succeed, its answer lost on the way? */
+static bool applied_before(const struct commit *r, struct loaded *out)
+{
     struct base base;
     struct str then;
-    struct metadata *m;
     struct err ignored;
-    if (!adds || !base_read(r, &base, &ignored) ||
+    if (!is_unique(r) || !base_read(r, &base, &ignored) ||
         !sql_change_by_digest(
             r->a, r->c->sql, r->c->warehouse.id, base.row->id, r->digest, &then, &ignored) ||
         !then.p)
         return false;
-    if (cache_get(r->c->cache, then, &m, &ignored))
-        *out = (struct loaded){.metadata = metadata_hold(r->a, m)};
-    else
-        *out = (struct loaded){.metadata = base.metadata};
+    *out = (struct loaded){0};
+    if (!object__metadata(r->a, r->c, r->kind, then, &out->metadata, &ignored))
+        out->metadata = base.metadata;
     return true;
 }
 
@@ -191,13 +194,14 @@ static bool commit_create(const struct commit *r, struct loaded *out, struct err
     struct sql_ns *ns;
     struct sql_place place;
     struct written w;
-    TRY(table__name_free(r->a, r->c, r->id, NEW_COMMIT, &ns, err));
+    const struct act act = {r->a, r->c, r->by, SQL_TABLE};
+    TRY(object__name_free(&act, r->id, NEW_COMMIT, &ns, err));
     struct draft *d = draft_begin_empty(r->a, first_version(r->updates));
     TRY(updates_apply(d, r->updates, err));
     TRY(draft_check_complete(d, err));
     TRY(place__check(r->a, r->c, d->head.location, &d->head.location, &place, err));
-    TRY(table__write(r->a, r->c, d, &w, err));
-    table__make_dirs(r->a, r->c, d->head.location);
+    TRY(object__write(r->a, r->c, d, &w, err));
+    object__make_dirs(r->a, r->c, d->head.location);
     struct sql_new_object o = {
         .warehouse = r->c->warehouse.id,
         .ns = r->id->ns,
@@ -208,15 +212,15 @@ static bool commit_create(const struct commit *r, struct loaded *out, struct err
         .metadata_location = w.location,
         .place = place,
     };
-    if (!table__insert(r->a, r->c, r->by, &o, w.token, r->digest, NEW_COMMIT, err)) {
+    if (!object__insert(&act, &o, w.token, r->digest, NEW_COMMIT, err)) {
         if (err->kind == ERR_COMMIT_UNKNOWN)
             metadata_unref(&w.metadata);
         else
-            table__discard(r->c, &w);
+            object__discard(r->c, &w);
         return false;
     }
     metric_add(METRIC_commits_applied_total, 1);
-    table__keep(r->a, r->c, &w, out);
+    object__keep(r->a, r->c, &w, out);
     return true;
 }
 
@@ -230,35 +234,39 @@ static bool commit_existing(const struct commit *r, struct loaded *out, struct e
         metric_add(METRIC_commits_lost_total, 1);
     }
     return err_set(err, ERR_COMMIT_FAILED,
-        "The table was changed by others %d times while this commit was tried; refresh and try "
-        "again",
-        ROUNDS);
+        "The %s was changed by others %d times while this commit was tried; refresh and try again",
+        object__word(r->kind), ROUNDS);
 }
 
-bool table_commit(struct arena *a, struct catalog *c, const struct caller *by,
-    const struct ident *id, const json_t *body, struct str digest, struct loaded *out,
-    struct err *err)
+/* A view's commit that is sent again finds its version there, and so names none as the last. */
+static bool may_be_second(const struct commit *r, const struct err *err)
+{
+    return err->kind == ERR_COMMIT_FAILED || (r->kind == SQL_VIEW && err->kind == ERR_VALIDATION);
+}
+
+bool object__commit(const struct act *act, const struct ident *id, const json_t *body,
+    struct str digest, struct loaded *out, struct err *err)
 {
     struct commit r = {
-        .a = a,
-        .c = c,
-        .by = by,
+        .a = act->a,
+        .c = act->c,
+        .by = act->by,
+        .kind = act->kind,
         .id = id,
         .requirements = json_object_get(body, "requirements"),
         .updates = json_object_get(body, "updates"),
         .digest = digest,
     };
-    bool create;
-    TRY(updates_known(
-        r.updates, err)); /* what no table could take is refused before one is looked for */
-    TRY(requirements_create(r.requirements, &create, err));
+    bool create = false;
+    /* What no table, or no view, could take is refused before one is looked for. */
+    TRY(updates_known(r.updates, r.kind == SQL_VIEW ? METADATA_VIEW : METADATA_TABLE, err));
+    TRY(r.kind == SQL_VIEW ? requirements_known(r.requirements, err)
+                           : requirements_create(r.requirements, &create, err));
     if (create ? commit_create(&r, out, err) : commit_existing(&r, out, err))
         return true;
-    if (err->kind == ERR_COMMIT_FAILED) {
+    if (err->kind == ERR_COMMIT_FAILED)
         metric_add(METRIC_commits_requirement_total, 1);
-        return applied_before(&r, out);
-    }
     if (err->kind == ERR_COMMIT_UNKNOWN)
         metric_add(METRIC_commits_unknown_total, 1);
-    return false;
+    return may_be_second(&r, err) && applied_before(&r, out);
 }

@@ -55,13 +55,14 @@ static struct draft *draft_new(struct arena *a, const struct metadata *base)
     d->arena = a;
     d->base = base;
     d->now_ms = commit_time(base);
-    d->last_schema = d->last_spec = d->last_order = PART_NONE;
+    d->last_schema = d->last_spec = d->last_order = d->last_version = PART_NONE;
     return d;
 }
 
 struct draft *draft_begin(struct arena *a, const struct metadata *base)
 {
     struct draft *d = draft_new(a, base);
+    d->kind = metadata_kind(base);
     d->head = *metadata_head(base);
     for (int k = 0; k < PARTS_COUNT; k++) {
         d->parts[k] = *metadata_parts(base, (enum parts_kind)k);
@@ -70,13 +71,12 @@ struct draft *draft_begin(struct arena *a, const struct metadata *base)
     return d;
 }
 
-struct draft *draft_begin_empty(struct arena *a, int64_t format_version)
+static struct draft *begin_new(struct arena *a, enum metadata_kind kind, int64_t format_version)
 {
     struct draft *d = draft_new(a, NULL);
     char uuid[UUID_TEXT + 1];
     uuid_v4(uuid);
-    if (format_version < 1 || format_version > FORMAT_VERSION_MAX)
-        format_version = FORMAT_VERSION_DEFAULT;
+    d->kind = kind;
     d->head = (struct head){
         .format_version = format_version,
         .uuid = arena_dup(a, str_from(uuid)),
@@ -88,6 +88,18 @@ struct draft *draft_begin_empty(struct arena *a, int64_t format_version)
     for (int k = 0; k < PARTS_COUNT; k++)
         d->parts_own[k] = true;
     return d;
+}
+
+struct draft *draft_begin_empty(struct arena *a, int64_t format_version)
+{
+    if (format_version < 1 || format_version > FORMAT_VERSION_MAX)
+        format_version = FORMAT_VERSION_DEFAULT;
+    return begin_new(a, METADATA_TABLE, format_version);
+}
+
+struct draft *draft_begin_view(struct arena *a)
+{
+    return begin_new(a, METADATA_VIEW, VIEW_FORMAT_VERSION_MAX);
 }
 
 /* The first thing that a create commit did not bring, or NULL. */
@@ -319,7 +331,9 @@ const json_t *draft_tree(struct draft *d, const struct part *part)
 
 bool draft_schema(struct draft *d, struct schema **out, struct err *err)
 {
-    const struct part *part = draft_find(d, PARTS_SCHEMAS, d->head.current_schema_id);
+    const struct part *version = draft_find(d, PARTS_VERSIONS, d->head.current_version_id);
+    int64_t id = version ? version->schema : d->head.current_schema_id;
+    const struct part *part = draft_find(d, PARTS_SCHEMAS, id);
     if (!part)
         return err_set(err, ERR_VALIDATION, "There is no current schema: add a schema first");
     if (d->schema_text != part->p) {

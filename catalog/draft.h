@@ -1,4 +1,4 @@
-/* The working copy of table metadata while a commit applies its updates: the head, and for each
+/* The working copy of metadata while a commit applies its updates: the head, and for each
  * long array the kept slices of the base and what was added. Finishing writes the new bytes once.
  */
 #pragma once
@@ -14,7 +14,7 @@
 struct arena;
 struct schema;
 
-enum { FORMAT_VERSION_DEFAULT = 2, FORMAT_VERSION_MAX = 3 };
+enum { FORMAT_VERSION_DEFAULT = 2, FORMAT_VERSION_MAX = 3, VIEW_FORMAT_VERSION_MAX = 1 };
 
 /* Lists of ids that grow while updates are applied. */
 struct id_list {
@@ -24,7 +24,8 @@ struct id_list {
 
 struct draft {
     struct arena *arena;
-    const struct metadata *base; /* NULL: a table that does not exist yet */
+    enum metadata_kind kind;
+    const struct metadata *base; /* NULL: a table or view that does not exist yet */
     struct head head;            /* properties and refs: own objects once changed (see below) */
     bool properties_own, refs_own;
     struct parts parts[PARTS_COUNT];
@@ -33,11 +34,13 @@ struct draft {
     int64_t now_ms;   /* the commit's time, taken once: max(clock, base's, its logs' tails) */
     unsigned changes; /* effective changes recorded */
     /* Registers of -1: what this request added, or named, last; PART_NONE at first. */
-    int64_t last_schema, last_spec, last_order;
+    int64_t last_schema, last_spec, last_order, last_version;
     struct draft_guess *guesses; /* ids that the client expected for what it added */
     struct id_list added_snapshots;
     struct id_list set_on_main; /* snapshots some set-snapshot-ref put on main */
     bool snapshots_removed;
+    struct id_list added_versions;
+    struct part version_line; /* for the version log, at the end; p NULL: none */
     bool location_changed;
     bool bindings_changed;       /* current schema, default spec or default order */
     struct draft_tree **trees;   /* what draft_tree parsed, by the address of the text */
@@ -51,17 +54,22 @@ struct draft {
  * What the draft refers to is released with the arena. */
 struct draft *draft_begin(struct arena *a, const struct metadata *base);
 struct draft *draft_begin_empty(struct arena *a, int64_t format_version);
+struct draft *draft_begin_view(struct arena *a); /* an empty one */
 /* The first state of a table from the body of createTable: fresh ids, reserved properties consumed,
  * a new uuid. `location` may be absent and then be set in the head before the end.
  * ERR_BAD_REQUEST, ERR_INVALID_ARGUMENT, ERR_VALIDATION. */
 MUST bool draft_create(struct arena *a, const json_t *request, struct str location,
     struct draft **out, struct err *err);
+/* The first state of a view from the body of createView: schema 0 with its field ids as they are,
+ * version 1. Otherwise as draft_create. */
+MUST bool draft_create_view(struct arena *a, const json_t *request, struct str location,
+    struct draft **out, struct err *err);
 /* After the updates of a create commit: is a whole table there? ERR_INVALID_ARGUMENT names what is
  * missing. */
 MUST bool draft_check_complete(struct draft *d, struct err *err);
 
-/* Can the current schema be read, and do the default spec and order go with it? ERR_VALIDATION,
- * ERR_INVALID_ARGUMENT, ERR_BAD_REQUEST. */
+/* Can the current schema be read, and do a table's default spec and order go with it?
+ * ERR_VALIDATION, ERR_INVALID_ARGUMENT, ERR_BAD_REQUEST. */
 MUST bool draft_check_bindings(struct draft *d, struct err *err);
 
 /* Copy-on-write access. */
@@ -78,7 +86,8 @@ struct parts *draft_own(struct draft *d, enum parts_kind kind);
 /* The tree of an element, parsed once into the arena's care; borrowed. NULL: valid text that
  * jansson cannot hold (numbers beyond 64 bits). */
 const json_t *draft_tree(struct draft *d, const struct part *part);
-/* The current schema, read. ERR_VALIDATION when there is none yet. */
+/* The current schema, of a view that of its current version, read. ERR_VALIDATION when there is
+ * none yet. */
 MUST bool draft_schema(struct draft *d, struct schema **out, struct err *err);
 /* Serialises a tree for draft_append: compact, insertion order, members that are null left out.
  * Arena. */
@@ -104,8 +113,8 @@ static inline void draft_record(struct draft *d)
 MUST bool draft_file(
     struct draft *d, struct str *location, struct str *token, bool *gzip, struct err *err);
 
-/* The rules at the end of a commit (logs, timestamps, validations: protocol 3.5, 3.6), then the new
- * document with its index, in one copy. The caller's reference. Once per draft. ERR_VALIDATION,
- * ERR_INVALID_ARGUMENT. */
+/* The rules at the end of a commit (logs, timestamps, validations: protocol 3.5, 3.6, 4.8), then
+ * the new document with its index, in one copy. The caller's reference. Once per draft.
+ * ERR_VALIDATION, ERR_INVALID_ARGUMENT. */
 MUST bool draft_finish(
     struct draft *d, struct str file_location, struct metadata **out, struct err *err);

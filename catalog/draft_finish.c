@@ -5,6 +5,7 @@
 
 #include "arena.h"
 #include "buf.h"
+#include "metadata_priv.h"
 #include "metric.h"
 #include "scan.h"
 #include "schema.h"
@@ -45,8 +46,10 @@ bool draft_file(
 {
     struct str codec = property(d, "write.metadata.compression-codec");
     struct str folder = draft__strip_slashes(property(d, "write.metadata.path"));
-    *gzip = codec.p && str_eq_nocase(codec, STR("gzip"));
-    if (codec.p && !*gzip && !str_eq_nocase(codec, STR("none")))
+    if (!codec.p)
+        codec = d->kind == METADATA_VIEW ? STR("gzip") : STR("none");
+    *gzip = str_eq_nocase(codec, STR("gzip"));
+    if (!*gzip && !str_eq_nocase(codec, STR("none")))
         return err_set(err, ERR_INVALID_ARGUMENT, "Invalid codec name: %.*s", STR_ARG(codec));
     if (!folder.n)
         folder = arena_printf(d->arena, "%.*s/metadata", STR_ARG(d->head.location));
@@ -72,6 +75,8 @@ bool draft_check_bindings(struct draft *d, struct err *err)
     const struct part *spec = draft_find(d, PARTS_SPECS, d->head.default_spec_id);
     const struct part *order = draft_find(d, PARTS_ORDERS, d->head.default_order_id);
     TRY(draft_schema(d, &s, err));
+    if (d->kind == METADATA_VIEW)
+        return true;
     if (!spec || !draft_tree(d, spec))
         return unreadable("default partition spec", d->head.default_spec_id, err);
     if (!order || !draft_tree(d, order))
@@ -231,14 +236,6 @@ struct plan {
     size_t n;
 };
 
-/* Members this file writes itself, also where a format version has no use for them. */
-static const char *const known[] = {"format-version", "table-uuid", "location",
-    "last-sequence-number", "last-updated-ms", "last-column-id", "schema", "current-schema-id",
-    "schemas", "partition-spec", "default-spec-id", "partition-specs", "last-partition-id",
-    "default-sort-order-id", "sort-orders", "properties", "current-snapshot-id", "next-row-id",
-    "encryption-keys", "refs", "snapshots", "statistics", "partition-statistics", "snapshot-log",
-    "metadata-log"};
-
 static void plan_text(struct plan *p, const char *key, struct str text)
 {
     p->v[p->n++] = (struct member){str_from(key), text, PARTS_COUNT};
@@ -357,26 +354,40 @@ static void plan_body(struct plan *p)
     plan_parts(p, PARTS_METADATA_LOG);
 }
 
-static bool is_known(struct str key)
+static void plan_table(struct plan *p)
 {
-    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        if (str_eq(key, str_from(known[i])))
-            return true;
-    }
-    return false;
+    plan_head(p);
+    plan_body(p);
 }
 
-/* What other writers put there stays there. */
+static void plan_view(struct plan *p)
+{
+    const struct draft *d = p->d;
+    plan_string(p, "view-uuid", d->head.uuid);
+    plan_number(p, "format-version", d->head.format_version);
+    plan_string(p, "location", d->head.location);
+    if (json_object_size(d->head.properties))
+        plan_object(p, "properties", d->head.properties, d->properties_own);
+    plan_parts(p, PARTS_SCHEMAS);
+    plan_number(p, "current-version-id", d->head.current_version_id);
+    plan_parts(p, PARTS_VERSIONS);
+    plan_parts(p, PARTS_VERSION_LOG);
+}
+
+/* The members of its kind are written here, also those that a format version has no use for. What
+ * other writers put there stays there. */
 static struct plan plan_document(struct draft *d)
 {
     const struct member_slice *old = NULL;
     size_t n_old = d->base ? metadata_members(d->base, &old) : 0;
     struct plan p = {.d = d, .v = ARENA_ARRAY(d->arena, struct member, KNOWN_MAX + n_old)};
-    plan_head(&p);
-    plan_body(&p);
+    if (d->kind == METADATA_VIEW)
+        plan_view(&p);
+    else
+        plan_table(&p);
     assert(p.n <= KNOWN_MAX);
     for (size_t i = 0; i < n_old; i++) {
-        if (!is_known(old[i].key))
+        if (!metadata__knows(d->kind, old[i].key))
             p.v[p.n++] = (struct member){old[i].key, old[i].value, PARTS_COUNT};
     }
     return p;
@@ -438,7 +449,8 @@ static struct metadata *write_document(struct draft *d, struct str file_location
 {
     struct plan p = plan_document(d);
     struct out size = {NULL, 0};
-    struct metadata_new new = {.head = d->head, .location = file_location, .n_members = p.n};
+    struct metadata_new new = {
+        .kind = d->kind, .head = d->head, .location = file_location, .n_members = p.n};
     put_document(&size, &p, &new);
 
     new.bytes = xmalloc(size.n);
@@ -457,7 +469,7 @@ static struct metadata *write_document(struct draft *d, struct str file_location
     return metadata_from_draft(&new);
 }
 
-bool draft_finish(struct draft *d, struct str file_location, struct metadata **out, struct err *err)
+static bool end_table(struct draft *d, struct err *err)
 {
     if (d->bindings_changed)
         TRY(draft_check_bindings(d, err));
@@ -466,6 +478,12 @@ bool draft_finish(struct draft *d, struct str file_location, struct metadata **o
     log_base(d);
     set_last_updated(d);
     give_uuid(d);
+    return true;
+}
+
+bool draft_finish(struct draft *d, struct str file_location, struct metadata **out, struct err *err)
+{
+    TRY(d->kind == METADATA_VIEW ? draft__end_view(d, err) : end_table(d, err));
     *out = write_document(d, file_location);
     return true;
 }

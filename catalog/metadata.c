@@ -21,6 +21,8 @@ const char *const parts_names[PARTS_COUNT] = {
     [PARTS_KEYS] = "encryption-keys",
     [PARTS_SNAPSHOT_LOG] = "snapshot-log",
     [PARTS_METADATA_LOG] = "metadata-log",
+    [PARTS_VERSIONS] = "versions",
+    [PARTS_VERSION_LOG] = "version-log",
 };
 
 enum {
@@ -82,6 +84,7 @@ struct metadata *metadata_from_draft(struct metadata_new *take)
 {
     struct metadata *m = xcalloc(1, sizeof(*m));
     ref_init(&m->ref);
+    m->kind = take->kind;
     m->bytes = TAKE(take->bytes);
     m->n = take->n;
     m->head = take->head;
@@ -224,28 +227,29 @@ static bool read_twice(struct arena *a, struct reading *r, struct str location, 
     return true;
 }
 
-static bool from_file(
-    struct str bytes, struct str location, size_t max, struct metadata **out, struct err *err)
+static bool read_all(struct arena *a, struct reading *r, struct str bytes, struct str location,
+    size_t max, struct err *err)
 {
-    AUTO(arena_free) struct arena *a = arena_new();
-    AUTO(reading_fini) struct reading r = {0};
-    TRY(unpacked(bytes, max, &r.new.bytes, &r.new.n, err));
-    TRY(read_twice(a, &r, location, err));
-    TRY(metadata__check(&r.new, err));
-    r.new.location = location;
-    *out = metadata_from_draft(&r.new);
-    return true;
+    TRY(unpacked(bytes, max, &r->new.bytes, &r->new.n, err));
+    TRY(read_twice(a, r, location, err));
+    return metadata__check(&r->new, err);
 }
 
 bool metadata_from_file_max(
     struct str bytes, struct str location, size_t max, struct metadata **out, struct err *err)
 {
+    AUTO(arena_free) struct arena *a = arena_new();
+    AUTO(reading_fini) struct reading r = {0};
     if (max > scan_metadata_limits.bytes)
         max = scan_metadata_limits.bytes;
-    if (from_file(bytes, location, max, out, err))
-        return true;
-    struct str shown = str_utf8_cut(location, 400);
-    return err_wrap(err, "Cannot read the table metadata %.*s", STR_ARG(shown));
+    if (!read_all(a, &r, bytes, location, max, err)) {
+        struct str shown = str_utf8_cut(location, 400);
+        return err_wrap(err, "Cannot read the %s metadata %.*s",
+            r.new.kind == METADATA_VIEW ? "view" : "table", STR_ARG(shown));
+    }
+    r.new.location = location;
+    *out = metadata_from_draft(&r.new);
+    return true;
 }
 
 bool metadata_from_file(
@@ -255,6 +259,11 @@ bool metadata_from_file(
 }
 
 /* -- Looking at it ---------------------------------------------------------------------------- */
+
+enum metadata_kind metadata_kind(const struct metadata *m)
+{
+    return m->kind;
+}
 
 const struct head *metadata_head(const struct metadata *m)
 {

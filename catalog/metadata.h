@@ -1,4 +1,4 @@
-/* Table metadata as bytes, an index into them, and a small head. Immutable, shared,
+/* Metadata of tables and views as bytes, an index into them, and a small head. Immutable, shared,
  * reference-counted. A load costs the bytes that travel; a commit the head, the change and one copy
  * (see draft.h). */
 #pragma once
@@ -14,13 +14,19 @@
 struct arena;
 struct metadata;
 
+/* What a document describes. The two have their own members and lists and share all else. */
+enum metadata_kind { METADATA_TABLE, METADATA_VIEW, METADATA_KINDS };
+
 /* One element of a long array: its text, and the scalars that rules need. */
 struct part {
     const char *p;
     uint32_t n;
-    bool added;     /* by the draft at hand; false in finished metadata */
-    int64_t id;     /* snapshot-id, schema-id, spec-id, order-id */
-    int64_t seq;    /* sequence-number of a snapshot (0 when absent) */
+    bool added; /* by the draft at hand; false in finished metadata */
+    int64_t id; /* snapshot-id, schema-id, spec-id, order-id, version-id */
+    union {
+        int64_t seq;    /* sequence-number of a snapshot (0 when absent) */
+        int64_t schema; /* schema-id of a view's version */
+    };
     int64_t ms;     /* timestamp-ms */
     int64_t parent; /* parent-snapshot-id, or PART_NONE */
 };
@@ -42,6 +48,8 @@ enum parts_kind {
     PARTS_KEYS,            /* encryption-keys; id unused */
     PARTS_SNAPSHOT_LOG,    /* id: snapshot-id, ms */
     PARTS_METADATA_LOG,    /* ms */
+    PARTS_VERSIONS,        /* of a view. id: version-id, schema, ms */
+    PARTS_VERSION_LOG,     /* of a view. id: version-id, ms */
     PARTS_COUNT
 };
 extern const char *const parts_names[PARTS_COUNT]; /* "schemas", "partition-specs", … */
@@ -60,6 +68,7 @@ struct head {
     int64_t default_order_id;
     int64_t current_snapshot_id; /* PART_NONE: none */
     int64_t next_row_id;         /* v3 */
+    int64_t current_version_id;  /* of a view */
     json_t *properties;          /* object of strings; borrowed from its metadata or draft */
     json_t *refs;                /* object */
 };
@@ -77,6 +86,9 @@ MUST bool metadata_from_file(
 /* The same with a limit below the usual 256 MB for the unpacked text. */
 MUST bool metadata_from_file_max(
     struct str bytes, struct str location, size_t max, struct metadata **out, struct err *err);
+
+/* The first member that only tables, or only views, have tells which of them the file describes. */
+enum metadata_kind metadata_kind(const struct metadata *m);
 
 struct metadata *metadata_ref(struct metadata *m);
 void metadata_unref(struct metadata **m);
@@ -117,6 +129,7 @@ size_t metadata_cost(const struct metadata *m);
 
 /* For draft.c only: metadata from freshly written bytes and an index made on the way. Takes all. */
 struct metadata_new {
+    enum metadata_kind kind;
     char *bytes; /* xmalloc */
     size_t n;
     struct head head; /* references to properties and refs are taken over; strings are copied */

@@ -5,7 +5,10 @@
 #include "metadata_priv.h"
 #include "uuid.h"
 
-enum { CLOCKS_APART = 60000 /* ms that writers' clocks may differ */ };
+enum {
+    CLOCKS_APART = 60000, /* ms that writers' clocks may differ */
+    VERSIONS_KEPT = 10    /* of a view that does not say */
+};
 
 struct ids {
     int64_t *v;
@@ -123,14 +126,9 @@ static bool check_log(
     return true;
 }
 
-bool metadata__check(const struct metadata_new *m, struct err *err)
+static bool check_table(const struct metadata_new *m, struct err *err)
 {
     const struct head *head = &m->head;
-    if (!head->location.n)
-        return err_set(err, ERR_INVALID_ARGUMENT, "location is empty");
-    if (!uuid_is(head->uuid))
-        return err_set(err, ERR_INVALID_ARGUMENT, "table-uuid is no UUID: \"%.*s\"",
-            STR_ARG(str_utf8_cut(head->uuid, 100)));
     if (head->last_sequence_number < 0 || head->next_row_id < 0)
         return err_set(err, ERR_INVALID_ARGUMENT, "%s is negative",
             head->next_row_id < 0 ? "next-row-id" : "last-sequence-number");
@@ -140,4 +138,48 @@ bool metadata__check(const struct metadata_new *m, struct err *err)
     TRY(check_snapshots(m, err));
     TRY(check_log(m, PARTS_SNAPSHOT_LOG, "last snapshot log entry at", err));
     return check_log(m, PARTS_METADATA_LOG, "the latest metadata log entry timestamp", err);
+}
+
+bool metadata__versions_kept(const json_t *properties, int64_t *out, struct err *err)
+{
+    static const char name[] = "version.history.num-entries";
+    const json_t *given = json_object_get(properties, name);
+    struct str text = {json_string_value(given), json_string_length(given)};
+    *out = VERSIONS_KEPT;
+    if (!text.p)
+        return true;
+    if (!str_to_i64(text, out) || *out > INT32_MAX || *out < INT32_MIN)
+        return err_set(err, ERR_INVALID_ARGUMENT, "%s must be an integer of 32 bits but was %.*s",
+            name, STR_ARG(str_utf8_cut(text, 100)));
+    if (*out < 1)
+        return err_set(
+            err, ERR_INVALID_ARGUMENT, "%s must be positive but was %" PRId64, name, *out);
+    return true;
+}
+
+static bool check_view(const struct metadata_new *m, struct err *err)
+{
+    const struct parts *versions = &m->parts[PARTS_VERSIONS];
+    AUTO(ids_free) struct ids schemas = ids_sorted(&m->parts[PARTS_SCHEMAS]);
+    int64_t current = m->head.current_version_id, kept;
+    TRY(unique(&schemas, parts_names[PARTS_SCHEMAS], err));
+    TRY(check_list(m, PARTS_VERSIONS, "current-version-id", current, err));
+    for (size_t i = 0; i < versions->n; i++)
+        if (versions->v[i].id == current && !ids_have(&schemas, versions->v[i].schema))
+            return err_set(err, ERR_INVALID_ARGUMENT,
+                "versions: %" PRId64 " has the schema-id %" PRId64 ", which is not in schemas",
+                current, versions->v[i].schema);
+    return metadata__versions_kept(m->head.properties, &kept, err);
+}
+
+bool metadata__check(const struct metadata_new *m, struct err *err)
+{
+    const struct head *head = &m->head;
+    bool view = m->kind == METADATA_VIEW;
+    if (!head->location.n)
+        return err_set(err, ERR_INVALID_ARGUMENT, "location is empty");
+    if (!uuid_is(head->uuid))
+        return err_set(err, ERR_INVALID_ARGUMENT, "%s-uuid is no UUID: \"%.*s\"",
+            view ? "view" : "table", STR_ARG(str_utf8_cut(head->uuid, 100)));
+    return view ? check_view(m, err) : check_table(m, err);
 }

@@ -51,6 +51,7 @@ void weak__unref(struct weak **w);
 
 struct metadata {
     struct ref ref;
+    enum metadata_kind kind;
     char *bytes;
     size_t n;
     char *strings; /* location, head.uuid and head.location */
@@ -102,3 +103,8 @@ MUST bool metadata__fix(
 MUST bool metadata__check(const struct metadata_new *new, struct err *err);
 /* A member that null stands for as if it were absent, and that readers take no null for. */
 bool metadata__drops_null(struct str key);
+/* Is it a member that documents of that kind have? All others travel on as they are. */
+bool metadata__knows(enum metadata_kind kind, struct str key);
+/* How many versions a view keeps, from its properties. ERR_INVALID_ARGUMENT for a number that no
+ * reader of the view would take. */
+MUST bool metadata__versions_kept(const json_t *properties, int64_t *out, struct err *err);

@@ -7,7 +7,9 @@
 #include "metric.h"
 #include "scan.h"
 
-enum { NEWEST_FORMAT = 3, MEMBERS_ROOM = 32, PARTS_ROOM = 8, TREE_MAX = 200000 };
+enum { MEMBERS_ROOM = 32, PARTS_ROOM = 8, TREE_MAX = 200000 };
+
+static const int64_t newest_format[METADATA_KINDS] = {[METADATA_TABLE] = 3, [METADATA_VIEW] = 1};
 
 struct reader {
     struct scan scan;
@@ -15,14 +17,25 @@ struct reader {
     struct reading *out;
     struct err *err;
     size_t members_cap;
-    unsigned seen; /* bit i: fields[i] was there and no null */
+    uint64_t seen; /* bit i: fields[i] was there and no null */
+    bool kind_told;
 };
 
 /* -- Elements of the long arrays ----------------------------------------------------------------
  */
 
-enum part_seen { SEEN_ID = 1, SEEN_MS = 2, SEEN_TEXT = 4, SEEN_LIST = 8, SEEN_MANIFESTS = 16 };
+enum part_seen {
+    SEEN_ID = 1,
+    SEEN_MS = 2,
+    SEEN_TEXT = 4,
+    SEEN_LIST = 8,
+    SEEN_MANIFESTS = 16,
+    SEEN_SCHEMA = 32,
+    SEEN_SUMMARY = 64,
+    SEEN_NAMESPACE = 128
+};
 
+/* clang-format off */
 /* The members of an element that are read; all others are passed over. Absent: NULL. */
 static const struct part_rule {
     const char *id;
@@ -32,25 +45,26 @@ static const struct part_rule {
     enum { ID_INT, ID_LONG } width;
     unsigned required; /* of enum part_seen */
 } rules[PARTS_COUNT] = {
-  /* A schema without an id has the id 0 (Table Metadata, format version 1). */
-    [PARTS_SCHEMAS] = {.id = "schema-id",   .list = "fields", .required = SEEN_LIST          },
-    [PARTS_SPECS] = {.id = "spec-id",     .list = "fields", .required = SEEN_ID | SEEN_LIST},
-    [PARTS_ORDERS] = {.id = "order-id",    .list = "fields", .required = SEEN_ID | SEEN_LIST},
-    [PARTS_SNAPSHOTS] = {.id = "snapshot-id",
-                       .ms = "timestamp-ms",
-                       .width = ID_LONG,
-                       .required = SEEN_ID | SEEN_MS | SEEN_MANIFESTS},
-    [PARTS_STATISTICS] = {.id = "snapshot-id",                   .width = ID_LONG,                 .required = SEEN_ID             },
-    [PARTS_PARTITION_STATS] = {.id = "snapshot-id",                   .width = ID_LONG,                 .required = SEEN_ID},
-    [PARTS_KEYS] = {.text = "key-id",                   .required = SEEN_TEXT                   },
-    [PARTS_SNAPSHOT_LOG] = {.id = "snapshot-id",
-                       .ms = "timestamp-ms",
-                       .width = ID_LONG,
-                       .required = SEEN_ID | SEEN_MS},
-    [PARTS_METADATA_LOG] = {.ms = "timestamp-ms",
-                       .text = "metadata-file",
-                       .required = SEEN_MS | SEEN_TEXT                                                      },
+    /* A schema without an id has the id 0 (Table Metadata, format version 1). */
+    [PARTS_SCHEMAS]         = {.id = "schema-id", .list = "fields", .required = SEEN_LIST},
+    [PARTS_SPECS]           = {.id = "spec-id", .list = "fields", .required = SEEN_ID | SEEN_LIST},
+    [PARTS_ORDERS]          = {.id = "order-id", .list = "fields", .required = SEEN_ID | SEEN_LIST},
+    [PARTS_SNAPSHOTS]       = {.id = "snapshot-id", .ms = "timestamp-ms", .width = ID_LONG,
+                               .required = SEEN_ID | SEEN_MS | SEEN_MANIFESTS},
+    [PARTS_STATISTICS]      = {.id = "snapshot-id", .width = ID_LONG, .required = SEEN_ID},
+    [PARTS_PARTITION_STATS] = {.id = "snapshot-id", .width = ID_LONG, .required = SEEN_ID},
+    [PARTS_KEYS]            = {.text = "key-id", .required = SEEN_TEXT},
+    [PARTS_SNAPSHOT_LOG]    = {.id = "snapshot-id", .ms = "timestamp-ms", .width = ID_LONG,
+                               .required = SEEN_ID | SEEN_MS},
+    [PARTS_METADATA_LOG]    = {.ms = "timestamp-ms", .text = "metadata-file",
+                               .required = SEEN_MS | SEEN_TEXT},
+    [PARTS_VERSIONS]        = {.id = "version-id", .ms = "timestamp-ms", .list = "representations",
+                               .required = SEEN_ID | SEEN_MS | SEEN_LIST | SEEN_SCHEMA |
+                                           SEEN_SUMMARY | SEEN_NAMESPACE},
+    [PARTS_VERSION_LOG]     = {.id = "version-id", .ms = "timestamp-ms",
+                               .required = SEEN_ID | SEEN_MS},
 };
+/* clang-format on */
 
 static bool is(struct str key, const char *name)
 {
@@ -136,6 +150,99 @@ static bool read_snapshot_member(
     return scan_skip(&r->scan, NULL);
 }
 
+/* {"type": "sql", "sql": …, "dialect": …}; of other types nothing is known. */
+struct representation {
+    struct str type, sql, dialect; /* as written; absent: none, or no string */
+};
+
+static bool read_representation_member(struct reader *r, struct str key, struct representation *out)
+{
+    struct str *to = is(key, "type")      ? &out->type
+                     : is(key, "sql")     ? &out->sql
+                     : is(key, "dialect") ? &out->dialect
+                                          : NULL;
+    if (to && scan_peek(&r->scan) == SCAN_STRING)
+        return scan_raw_string(&r->scan, to);
+    return scan_skip(&r->scan, NULL);
+}
+
+/* The member that is missing, or NULL. */
+static const char *lacks(const struct representation *found)
+{
+    if (!found->type.p)
+        return "type";
+    if (!str_eq_nocase(found->type, STR("sql")))
+        return NULL;
+    return !found->sql.p ? "sql" : !found->dialect.p ? "dialect" : NULL;
+}
+
+static bool read_representation(struct reader *r)
+{
+    struct representation found = {0};
+    bool more = false;
+    struct str key;
+    TRY(scan_object(&r->scan));
+    for (;;) {
+        TRY(next_key(r, &key, &more));
+        if (!more)
+            break;
+        TRY(read_representation_member(r, key, &found));
+    }
+    const char *missing = lacks(&found);
+    return !missing ||
+           err_set(r->err, ERR_BAD_REQUEST, "the member \"%s\" is missing or no string", missing);
+}
+
+static bool read_representations(struct reader *r)
+{
+    bool more = false;
+    TRY(scan_array(&r->scan));
+    for (size_t i = 0;; i++) {
+        TRY(scan_element(&r->scan, &more));
+        if (!more)
+            return true;
+        if (!read_representation(r))
+            return err_wrap(r->err, "element %zu", i);
+    }
+}
+
+static bool read_names(struct reader *r)
+{
+    bool more = false;
+    struct str name;
+    TRY(scan_array(&r->scan));
+    for (;;) {
+        TRY(scan_element(&r->scan, &more));
+        if (!more)
+            return true;
+        TRY(scan_raw_string(&r->scan, &name));
+    }
+}
+
+static bool read_version_member(struct reader *r, struct str key, struct part *part, unsigned *seen)
+{
+    size_t n = 0;
+    if (is(key, "schema-id")) {
+        *seen |= SEEN_SCHEMA;
+        return read_int(r, &part->schema);
+    }
+    if (is(key, "summary")) {
+        *seen |= SEEN_SUMMARY;
+        return read_texts(r, &n);
+    }
+    if (is(key, "default-namespace")) {
+        *seen |= SEEN_NAMESPACE;
+        return read_names(r);
+    }
+    if (is(key, "representations")) {
+        *seen |= SEEN_LIST;
+        return read_representations(r);
+    }
+    if (is(key, "default-catalog") && !null_next(r))
+        return read_typed(r, SCAN_STRING, "a string", NULL);
+    return scan_skip(&r->scan, NULL);
+}
+
 static bool read_part_member(
     struct reader *r, enum parts_kind kind, struct str key, struct part *part, unsigned *seen)
 {
@@ -152,27 +259,27 @@ static bool read_part_member(
         *seen |= SEEN_TEXT;
         return read_typed(r, SCAN_STRING, "a string", NULL);
     }
+    if (kind == PARTS_SNAPSHOTS)
+        return read_snapshot_member(r, key, part, seen);
+    if (kind == PARTS_VERSIONS)
+        return read_version_member(r, key, part, seen);
     if (is(key, rule->list)) {
         *seen |= SEEN_LIST;
         return read_typed(r, SCAN_ARRAY, "an array", NULL);
     }
-    if (kind == PARTS_SNAPSHOTS)
-        return read_snapshot_member(r, key, part, seen);
     return scan_skip(&r->scan, NULL);
 }
 
 static bool check_part(struct reader *r, enum parts_kind kind, unsigned seen)
 {
     const struct part_rule *rule = &rules[kind];
+    const char *const names[] = {rule->id, rule->ms, rule->text, rule->list, "manifest-list",
+        "schema-id", "summary", "default-namespace"}; /* by bit of enum part_seen */
     unsigned missing = rule->required & ~seen;
     if (!missing)
         return true;
-    const char *what = missing & SEEN_ID     ? rule->id
-                       : missing & SEEN_MS   ? rule->ms
-                       : missing & SEEN_TEXT ? rule->text
-                       : missing & SEEN_LIST ? rule->list
-                                             : "manifest-list";
-    return err_set(r->err, ERR_BAD_REQUEST, "the member \"%s\" is missing", what);
+    return err_set(
+        r->err, ERR_BAD_REQUEST, "the member \"%s\" is missing", names[__builtin_ctz(missing)]);
 }
 
 static bool read_part(struct reader *r, enum parts_kind kind, struct part *part)
@@ -330,43 +437,53 @@ enum {
     F_REFS,
     F_SCHEMA,
     F_SPEC,
+    F_VIEW_UUID,
+    F_CURRENT_VERSION,
     F_PARTS /* and the arrays, in the order of enum parts_kind */
 };
 
 #define AT(member) offsetof(struct head, member)
+
+enum { NEVER = -1 };
 
 /* In the order of the positions above. */
 static const struct field {
     const char *name;
     size_t at; /* in struct head; FIELD_PARTS: the kind */
     enum field_kind kind;
-    int since; /* the format version from which on it is required; 0: never */
+    /* By kind of document: the format version from which on it is required; 0: it may be absent;
+     * NEVER: documents of that kind have no such member. */
+    int since[METADATA_KINDS];
 } fields[] = {
-    {"format-version",        AT(format_version),       FIELD_FORMAT,     1},
-    {"table-uuid",            AT(uuid),                 FIELD_TEXT,       2},
-    {"location",              AT(location),             FIELD_TEXT,       1},
-    {"last-sequence-number",  AT(last_sequence_number), FIELD_LONG,       2},
-    {"last-updated-ms",       AT(last_updated_ms),      FIELD_LONG,       1},
-    {"last-column-id",        AT(last_column_id),       FIELD_INT,        1},
-    {"current-schema-id",     AT(current_schema_id),    FIELD_INT,        2},
-    {"default-spec-id",       AT(default_spec_id),      FIELD_INT,        2},
-    {"last-partition-id",     AT(last_partition_id),    FIELD_INT,        2},
-    {"default-sort-order-id", AT(default_order_id),     FIELD_INT,        2},
-    {"current-snapshot-id",   AT(current_snapshot_id),  FIELD_LONG,       0},
-    {"next-row-id",           AT(next_row_id),          FIELD_LONG,       3},
-    {"properties",            0,                        FIELD_PROPERTIES, 0},
-    {"refs",                  0,                        FIELD_REFS,       0},
-    {"schema",                0,                        FIELD_SCHEMA,     0},
-    {"partition-spec",        0,                        FIELD_SPEC,       0},
-    {"schemas",               PARTS_SCHEMAS,            FIELD_PARTS,      2},
-    {"partition-specs",       PARTS_SPECS,              FIELD_PARTS,      2},
-    {"sort-orders",           PARTS_ORDERS,             FIELD_PARTS,      2},
-    {"snapshots",             PARTS_SNAPSHOTS,          FIELD_PARTS,      0},
-    {"statistics",            PARTS_STATISTICS,         FIELD_PARTS,      0},
-    {"partition-statistics",  PARTS_PARTITION_STATS,    FIELD_PARTS,      0},
-    {"encryption-keys",       PARTS_KEYS,               FIELD_PARTS,      0},
-    {"snapshot-log",          PARTS_SNAPSHOT_LOG,       FIELD_PARTS,      0},
-    {"metadata-log",          PARTS_METADATA_LOG,       FIELD_PARTS,      0},
+    {"format-version",        AT(format_version),       FIELD_FORMAT,     {1, 1}    },
+    {"table-uuid",            AT(uuid),                 FIELD_TEXT,       {2, NEVER}},
+    {"location",              AT(location),             FIELD_TEXT,       {1, 1}    },
+    {"last-sequence-number",  AT(last_sequence_number), FIELD_LONG,       {2, NEVER}},
+    {"last-updated-ms",       AT(last_updated_ms),      FIELD_LONG,       {1, NEVER}},
+    {"last-column-id",        AT(last_column_id),       FIELD_INT,        {1, NEVER}},
+    {"current-schema-id",     AT(current_schema_id),    FIELD_INT,        {2, NEVER}},
+    {"default-spec-id",       AT(default_spec_id),      FIELD_INT,        {2, NEVER}},
+    {"last-partition-id",     AT(last_partition_id),    FIELD_INT,        {2, NEVER}},
+    {"default-sort-order-id", AT(default_order_id),     FIELD_INT,        {2, NEVER}},
+    {"current-snapshot-id",   AT(current_snapshot_id),  FIELD_LONG,       {0, NEVER}},
+    {"next-row-id",           AT(next_row_id),          FIELD_LONG,       {3, NEVER}},
+    {"properties",            0,                        FIELD_PROPERTIES, {0, 0}    },
+    {"refs",                  0,                        FIELD_REFS,       {0, NEVER}},
+    {"schema",                0,                        FIELD_SCHEMA,     {0, NEVER}},
+    {"partition-spec",        0,                        FIELD_SPEC,       {0, NEVER}},
+    {"view-uuid",             AT(uuid),                 FIELD_TEXT,       {NEVER, 1}},
+    {"current-version-id",    AT(current_version_id),   FIELD_INT,        {NEVER, 1}},
+    {"schemas",               PARTS_SCHEMAS,            FIELD_PARTS,      {2, 1}    },
+    {"partition-specs",       PARTS_SPECS,              FIELD_PARTS,      {2, NEVER}},
+    {"sort-orders",           PARTS_ORDERS,             FIELD_PARTS,      {2, NEVER}},
+    {"snapshots",             PARTS_SNAPSHOTS,          FIELD_PARTS,      {0, NEVER}},
+    {"statistics",            PARTS_STATISTICS,         FIELD_PARTS,      {0, NEVER}},
+    {"partition-statistics",  PARTS_PARTITION_STATS,    FIELD_PARTS,      {0, NEVER}},
+    {"encryption-keys",       PARTS_KEYS,               FIELD_PARTS,      {0, NEVER}},
+    {"snapshot-log",          PARTS_SNAPSHOT_LOG,       FIELD_PARTS,      {0, NEVER}},
+    {"metadata-log",          PARTS_METADATA_LOG,       FIELD_PARTS,      {0, NEVER}},
+    {"versions",              PARTS_VERSIONS,           FIELD_PARTS,      {NEVER, 1}},
+    {"version-log",           PARTS_VERSION_LOG,        FIELD_PARTS,      {NEVER, 1}},
 };
 
 static const struct field *field_of(struct str key)
@@ -377,18 +494,29 @@ static const struct field *field_of(struct str key)
     return NULL;
 }
 
+bool metadata__knows(enum metadata_kind kind, struct str key)
+{
+    const struct field *f = field_of(key);
+    return f && f->since[kind] != NEVER;
+}
+
 bool metadata__drops_null(struct str key)
 {
     const struct field *f = field_of(key);
     return f && f != &fields[F_CURRENT_SNAPSHOT];
 }
 
+static bool unsupported(struct reader *r, int64_t version)
+{
+    return err_set(
+        r->err, ERR_INVALID_ARGUMENT, "Cannot read unsupported version %" PRId64, version);
+}
+
 static bool read_format(struct reader *r, int64_t *version)
 {
     TRY(scan_i64(&r->scan, version));
-    if (*version < 1 || *version > NEWEST_FORMAT)
-        return err_set(
-            r->err, ERR_INVALID_ARGUMENT, "Cannot read unsupported version %" PRId64, *version);
+    if (*version < 1 || *version > newest_format[METADATA_TABLE])
+        return unsupported(r, *version);
     return true;
 }
 
@@ -418,17 +546,30 @@ static bool read_field(struct reader *r, const struct field *f)
     return false;
 }
 
+/* Does the document at hand have that member? The first one that only one kind has tells the kind.
+ */
+static bool belongs(struct reader *r, const struct field *f)
+{
+    enum metadata_kind *kind = &r->out->new.kind;
+    bool in_table = f->since[METADATA_TABLE] != NEVER, in_view = f->since[METADATA_VIEW] != NEVER;
+    if (!r->kind_told && in_table != in_view) {
+        *kind = in_view ? METADATA_VIEW : METADATA_TABLE;
+        r->kind_told = true;
+    }
+    return f->since[*kind] != NEVER;
+}
+
 static bool read_value(struct reader *r, struct str key)
 {
     const struct field *f = field_of(key);
-    if (!f)
+    if (!f || !belongs(r, f))
         return scan_skip(&r->scan, NULL);
     if (null_next(r)) {
         if (metadata__drops_null(key))
             r->out->fixes |= FIX_NULLS;
         return scan_skip(&r->scan, NULL);
     }
-    r->seen |= 1u << (f - fields);
+    r->seen |= UINT64_C(1) << (f - fields);
     return read_field(r, f);
 }
 
@@ -495,13 +636,28 @@ static bool find_fixes(struct reader *r)
     return true;
 }
 
+static bool check_required(struct reader *r)
+{
+    int64_t version = r->out->new.head.format_version;
+    enum metadata_kind kind = r->out->new.kind;
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        int since = fields[i].since[kind];
+        if (since > 0 && (version >= since || i == F_FORMAT) && !has(r, (int)i))
+            return err_set(r->err, ERR_BAD_REQUEST, "the member \"%s\" is missing", fields[i].name);
+    }
+    return true;
+}
+
 static bool finish(struct reader *r)
 {
     struct head *head = &r->out->new.head;
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-        if (fields[i].since && (head->format_version >= fields[i].since || i == F_FORMAT) &&
-            !has(r, (int)i))
-            return err_set(r->err, ERR_BAD_REQUEST, "the member \"%s\" is missing", fields[i].name);
+    if (head->format_version > newest_format[r->out->new.kind])
+        return unsupported(r, head->format_version);
+    TRY(check_required(r));
+    if (r->out->new.kind == METADATA_VIEW) {
+        head->last_partition_id = 0;
+        return true;
+    }
     if (head->format_version == 1) {
         TRY(find_fixes(r));
         head->last_sequence_number = 0;

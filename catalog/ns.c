@@ -24,7 +24,7 @@ static struct str dump(struct arena *a, const json_t *json)
     return str_from(arena_hold(a, text, xfree));
 }
 
-static bool no_such(struct arena *a, struct str ns, struct err *err)
+bool catalog__no_such_namespace(struct arena *a, struct str ns, struct err *err)
 {
     struct str text = ident_ns_text(a, ns);
     return err_set(err, ERR_NO_SUCH_NAMESPACE, "Namespace does not exist: %.*s", STR_ARG(text));
@@ -60,7 +60,7 @@ bool ns_drop(
     if (dropped)
         return true;
     if (in.tables + in.views + in.namespaces == 0)
-        return no_such(a, ns, err);
+        return catalog__no_such_namespace(a, ns, err);
     struct str text = ident_ns_text(a, ns);
     return err_set(err, ERR_NAMESPACE_NOT_EMPTY,
         "Namespace %.*s is not empty. Contains %lld table(s), %lld view(s), %lld namespace(s).",
@@ -122,7 +122,7 @@ bool ns_update(struct arena *a, struct catalog *c, const struct caller *by, stru
         if (!sql_ns_get(a, c->sql, c->warehouse.id, ns, &row, err))
             return catalog__change_failed(err);
         if (!row)
-            return no_such(a, ns, err);
+            return catalog__no_such_namespace(a, ns, err);
         struct str after = dump(a, properties_changed(a, row->properties, removals, updates, out));
         bool swapped;
         if (!sql_ns_set_properties(
@@ -166,7 +166,7 @@ bool ns_list(struct arena *a, struct catalog *c, struct str *parent, const struc
     if (!read)
         return catalog__read_failed(err);
     if (!found.found)
-        return no_such(a, *parent, err);
+        return catalog__no_such_namespace(a, *parent, err);
     *names = found.v;
     *n = found.n;
     *next = found.next;

@@ -1,4 +1,4 @@
-/* Where tables lie: default locations, and what a client may ask for. */
+/* Where tables and views lie: default locations, and what a client may ask for. */
 #include <jansson.h>
 
 #include "arena.h"
@@ -32,8 +32,8 @@ bool place__check(struct arena *a, const struct catalog *c, struct str asked, st
     for (size_t i = 0; i < c->n_roots; i++)
         if (location_within(&c->roots[i], &loc))
             return err_set(err, ERR_INVALID_ARGUMENT,
-                "Invalid location: %.*s is or contains the base of a warehouse, a table must lie "
-                "beneath it",
+                "Invalid location: %.*s is or contains the base of a warehouse, a table or view "
+                "must lie beneath it",
                 STR_ARG(clean));
     const struct location *root = root_of(c, &loc);
     if (root) {

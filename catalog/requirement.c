@@ -24,6 +24,14 @@ static bool table_uuid(const struct head *base, const json_t *r, struct err *err
     return fails(err, "UUID does not match: expected %.*s != %.*s", STR_ARG(have), STR_ARG(given));
 }
 
+static bool view_uuid(const struct head *base, const json_t *r, struct err *err)
+{
+    struct str given = json_text(json_object_get(r, "uuid"));
+    return str_eq_nocase(base->uuid, given) ||
+           fails(err, "view UUID does not match: expected %.*s != %.*s", STR_ARG(base->uuid),
+               STR_ARG(given));
+}
+
 static bool ref_snapshot_id(const struct head *base, const json_t *r, struct err *err)
 {
     const char *name = json_string_value(json_object_get(r, "ref"));
@@ -83,23 +91,25 @@ static bool default_order_id(const struct head *base, const json_t *r, struct er
 /* What a requirement carries; the ref's snapshot id may be absent. */
 enum carries { NOTHING, A_UUID, A_REF, A_NUMBER };
 
+/* clang-format off */
 static const struct requirement {
     const char *type;
-    require_fn *check; /* NULL: only views have it */
+    const char *class;                 /* what messages call it */
+    require_fn *check[METADATA_KINDS]; /* of a table, of a view; NULL: it has no such thing */
     enum carries carries;
     const char *member; /* of A_NUMBER */
 } table[] = {
-    {"assert-create",                     not_exists,        NOTHING,  NULL                    },
-    {"assert-table-uuid",                 table_uuid,        A_UUID,   NULL                    },
-    {"assert-ref-snapshot-id",            ref_snapshot_id,   A_REF,    NULL                    },
-    {"assert-last-assigned-field-id",     last_field_id,     A_NUMBER, "last-assigned-field-id"},
-    {"assert-current-schema-id",          current_schema_id, A_NUMBER, "current-schema-id"     },
-    {"assert-last-assigned-partition-id", last_partition_id, A_NUMBER,
-     "last-assigned-partition-id"                                                              },
-    {"assert-default-spec-id",            default_spec_id,   A_NUMBER, "default-spec-id"       },
-    {"assert-default-sort-order-id",      default_order_id,  A_NUMBER, "default-sort-order-id" },
-    {"assert-view-uuid",                  NULL,              A_UUID,   NULL                    },
+    {"assert-create",                     "AssertTableDoesNotExist",       {not_exists,        NULL},      NOTHING,  NULL},
+    {"assert-table-uuid",                 "AssertTableUUID",               {table_uuid,        NULL},      A_UUID,   NULL},
+    {"assert-ref-snapshot-id",            "AssertRefSnapshotID",           {ref_snapshot_id,   NULL},      A_REF,    NULL},
+    {"assert-last-assigned-field-id",     "AssertLastAssignedFieldId",     {last_field_id,     NULL},      A_NUMBER, "last-assigned-field-id"},
+    {"assert-current-schema-id",          "AssertCurrentSchemaID",         {current_schema_id, NULL},      A_NUMBER, "current-schema-id"},
+    {"assert-last-assigned-partition-id", "AssertLastAssignedPartitionId", {last_partition_id, NULL},      A_NUMBER, "last-assigned-partition-id"},
+    {"assert-default-spec-id",            "AssertDefaultSpecID",           {default_spec_id,   NULL},      A_NUMBER, "default-spec-id"},
+    {"assert-default-sort-order-id",      "AssertDefaultSortOrderID",      {default_order_id,  NULL},      A_NUMBER, "default-sort-order-id"},
+    {"assert-view-uuid",                  "AssertViewUUID",                {NULL,              view_uuid}, A_UUID,   NULL},
 };
+/* clang-format on */
 
 /* The members that the type needs. */
 static bool well_formed(const struct requirement *row, struct at at, struct err *err)
@@ -161,15 +171,17 @@ bool requirements_known(const json_t *requirements, struct err *err)
 
 bool requirements_check(const struct metadata *base, const json_t *requirements, struct err *err)
 {
+    enum metadata_kind kind = metadata_kind(base);
     TRY(requirements_known(requirements, err));
     for (size_t i = 0; i < json_array_size(requirements); i++) {
         const json_t *r = json_array_get(requirements, i);
         const struct requirement *row = row_of(r, i, err);
         if (!row)
             return false;
-        if (!row->check)
-            return err_set(err, ERR_VALIDATION, "Cannot validate AssertViewUUID against a table");
-        TRY(row->check(metadata_head(base), r, err));
+        if (!row->check[kind])
+            return err_set(err, ERR_VALIDATION, "Cannot validate %s against a %s", row->class,
+                kind == METADATA_VIEW ? "view" : "table");
+        TRY(row->check[kind](metadata_head(base), r, err));
     }
     return true;
 }
@@ -184,7 +196,7 @@ bool requirements_create(const json_t *requirements, bool *create, struct err *e
         const struct requirement *row = row_of(json_array_get(requirements, i), i, err);
         if (!row)
             return false;
-        if (row->check == not_exists) {
+        if (row->check[METADATA_TABLE] == not_exists) {
             *create = true;
         } else if (n < sizeof(others)) {
             int w = snprintf(others + n, sizeof(others) - n, "%s%s", n ? ", " : "", row->type);

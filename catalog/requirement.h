@@ -13,7 +13,7 @@ struct metadata;
  * absent list is an empty one. ERR_BAD_REQUEST. */
 MUST bool requirements_known(const json_t *requirements, struct err *err);
 /* Checks them in request order against base. ERR_COMMIT_FAILED with the message of the first that
- * fails; ERR_VALIDATION for one that does not belong to tables. */
+ * fails; ERR_VALIDATION for one that tables, or views, do not have. */
 MUST bool requirements_check(
     const struct metadata *base, const json_t *requirements, struct err *err);
 /* Does the request create a table? *create: assert-create is among them. ERR_INVALID_ARGUMENT when

@@ -6,25 +6,16 @@
 
 #include "catalog.h"
 #include "ident.h"
-#include "metadata.h"
+#include "object.h"
 
 /* Kinds of error beside the obvious: ERR_BUSY (certainly not applied, try again),
  * ERR_COMMIT_UNKNOWN (may have been applied), ERR_UNAVAILABLE (a read that cannot be answered now),
  * ERR_NOT_FOUND (the metadata file is gone), ERR_WOULD_BLOCK (fast lane, metadata not in the
  * cache). */
 
-struct loaded {
-    const struct metadata *metadata; /* held by the arena */
-    bool staged;                     /* not in the catalog yet: no metadata-location */
-};
-
 /* loadTable, from the row that was looked up. */
 MUST bool table_load(struct arena *a, struct catalog *c, const struct ident *id,
     const struct sql_object *row, struct loaded *out, struct err *err);
-/* May a conditional load be answered from the row alone? ERR_NOT_FOUND when the file is gone and
- * the store is one whose files must be looked at. */
-MUST bool table_check_file(
-    struct arena *a, struct catalog *c, const struct sql_object *row, struct err *err);
 /* createTable, staged or not, from its body. */
 MUST bool table_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
     const json_t *body, struct loaded *out, struct err *err);

@@ -3,37 +3,39 @@
 #include "arena.h"
 #include "update_priv.h"
 
+/* clang-format off */
 static const struct action {
     const char *name;
-    update_fn *apply;       /* NULL: only views know it */
-    const char *view_class; /* what messages call it */
+    const char *class;                /* what messages call it */
+    update_fn *apply[METADATA_KINDS]; /* to a table, to a view; NULL: it has no such thing */
 } actions[] = {
-    {"assign-uuid",                 update__assign_uuid,                 NULL                   },
-    {"upgrade-format-version",      update__upgrade_format_version,      NULL                   },
-    {"add-schema",                  update__add_schema,                  NULL                   },
-    {"set-current-schema",          update__set_current_schema,          NULL                   },
-    {"add-spec",                    update__add_spec,                    NULL                   },
-    {"set-default-spec",            update__set_default_spec,            NULL                   },
-    {"add-sort-order",              update__add_sort_order,              NULL                   },
-    {"set-default-sort-order",      update__set_default_sort_order,      NULL                   },
-    {"add-snapshot",                update__add_snapshot,                NULL                   },
-    {"set-snapshot-ref",            update__set_snapshot_ref,            NULL                   },
-    {"remove-snapshots",            update__remove_snapshots,            NULL                   },
-    {"remove-snapshot-ref",         update__remove_snapshot_ref,         NULL                   },
-    {"set-location",                update__set_location,                NULL                   },
-    {"set-properties",              update__set_properties,              NULL                   },
-    {"remove-properties",           update__remove_properties,           NULL                   },
-    {"set-statistics",              update__set_statistics,              NULL                   },
-    {"remove-statistics",           update__remove_statistics,           NULL                   },
-    {"set-partition-statistics",    update__set_partition_statistics,    NULL                   },
-    {"remove-partition-statistics", update__remove_partition_statistics, NULL                   },
-    {"remove-partition-specs",      update__remove_partition_specs,      NULL                   },
-    {"remove-schemas",              update__remove_schemas,              NULL                   },
-    {"add-encryption-key",          update__add_encryption_key,          NULL                   },
-    {"remove-encryption-key",       update__remove_encryption_key,       NULL                   },
-    {"add-view-version",            NULL,                                "AddViewVersion"       },
-    {"set-current-view-version",    NULL,                                "SetCurrentViewVersion"},
+    {"assign-uuid",                 "AssignUUID",                {update__assign_uuid,                 update__assign_uuid}},
+    {"upgrade-format-version",      "UpgradeFormatVersion",      {update__upgrade_format_version,      update__upgrade_format_version}},
+    {"add-schema",                  "AddSchema",                 {update__add_schema,                  update__add_view_schema}},
+    {"set-current-schema",          "SetCurrentSchema",          {update__set_current_schema,          NULL}},
+    {"add-spec",                    "AddPartitionSpec",          {update__add_spec,                    NULL}},
+    {"set-default-spec",            "SetDefaultPartitionSpec",   {update__set_default_spec,            NULL}},
+    {"add-sort-order",              "AddSortOrder",              {update__add_sort_order,              NULL}},
+    {"set-default-sort-order",      "SetDefaultSortOrder",       {update__set_default_sort_order,      NULL}},
+    {"add-snapshot",                "AddSnapshot",               {update__add_snapshot,                NULL}},
+    {"set-snapshot-ref",            "SetSnapshotRef",            {update__set_snapshot_ref,            NULL}},
+    {"remove-snapshots",            "RemoveSnapshots",           {update__remove_snapshots,            NULL}},
+    {"remove-snapshot-ref",         "RemoveSnapshotRef",         {update__remove_snapshot_ref,         NULL}},
+    {"set-location",                "SetLocation",               {update__set_location,                update__set_location}},
+    {"set-properties",              "SetProperties",             {update__set_properties,              update__set_properties}},
+    {"remove-properties",           "RemoveProperties",          {update__remove_properties,           update__remove_properties}},
+    {"set-statistics",              "SetStatistics",             {update__set_statistics,              NULL}},
+    {"remove-statistics",           "RemoveStatistics",          {update__remove_statistics,           NULL}},
+    {"set-partition-statistics",    "SetPartitionStatistics",    {update__set_partition_statistics,    NULL}},
+    {"remove-partition-statistics", "RemovePartitionStatistics", {update__remove_partition_statistics, NULL}},
+    {"remove-partition-specs",      "RemovePartitionSpecs",      {update__remove_partition_specs,      NULL}},
+    {"remove-schemas",              "RemoveSchemas",             {update__remove_schemas,              NULL}},
+    {"add-encryption-key",          "AddEncryptionKey",          {update__add_encryption_key,          NULL}},
+    {"remove-encryption-key",       "RemoveEncryptionKey",       {update__remove_encryption_key,       NULL}},
+    {"add-view-version",            "AddViewVersion",            {NULL,                                update__add_view_version}},
+    {"set-current-view-version",    "SetCurrentViewVersion",     {NULL,                                update__set_current_view_version}},
 };
+/* clang-format on */
 
 /* The row of an update, or NULL with the error set. An unknown action must be refused: a client
  * that is newer than we are would believe that it was applied. */
@@ -59,7 +61,7 @@ static const struct action *action_of(const json_t *update, size_t i, struct err
     return NULL;
 }
 
-bool updates_known(const json_t *updates, struct err *err)
+bool updates_known(const json_t *updates, enum metadata_kind kind, struct err *err)
 {
     if (!updates || json_is_null(updates))
         return true;
@@ -69,21 +71,21 @@ bool updates_known(const json_t *updates, struct err *err)
         const struct action *action = action_of(json_array_get(updates, i), i, err);
         if (!action)
             return false;
-        if (!action->apply)
-            return err_set(
-                err, ERR_VALIDATION, "Cannot apply update %s to a table", action->view_class);
+        if (!action->apply[kind])
+            return err_set(err, ERR_VALIDATION, "Cannot apply update %s to a %s", action->class,
+                kind == METADATA_VIEW ? "view" : "table");
     }
     return true;
 }
 
 bool updates_apply(struct draft *d, const json_t *updates, struct err *err)
 {
-    TRY(updates_known(updates, err));
+    TRY(updates_known(updates, d->kind, err));
     struct at all = {updates, STR("/updates")};
     for (size_t i = 0; i < json_array_size(updates); i++) {
         struct at at = at_element(d->arena, all, i);
         const struct action *action = action_of(at.json, i, err);
-        if (!action || !action->apply(d, at, err))
+        if (!action || !action->apply[d->kind](d, at, err))
             return false;
     }
     return true;

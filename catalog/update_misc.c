@@ -11,7 +11,9 @@ bool update__assign_uuid(struct draft *d, struct at at, struct err *err)
         return true;
     if (!uuid_is(given))
         return err_set(err, ERR_INVALID_ARGUMENT, "Invalid UUID: %.*s", STR_ARG(given));
-    /* A table keeps its uuid for life: everything that outlives a name depends on it. */
+    /* Kept for life: everything that outlives a name depends on it. */
+    if (d->kind == METADATA_VIEW)
+        return err_set(err, ERR_INVALID_ARGUMENT, "Cannot reassign uuid");
     if (d->base && metadata_head(d->base)->uuid.p)
         return err_set(err, ERR_INVALID_ARGUMENT,
             "Cannot assign UUID %.*s: the table has the UUID %.*s already", STR_ARG(given),
@@ -23,15 +25,18 @@ bool update__assign_uuid(struct draft *d, struct at at, struct err *err)
 
 bool update__upgrade_format_version(struct draft *d, struct at at, struct err *err)
 {
+    bool view = d->kind == METADATA_VIEW;
+    const char *word = view ? "view" : "table";
+    int max = view ? VIEW_FORMAT_VERSION_MAX : FORMAT_VERSION_MAX;
     int64_t version;
     TRY(at_i32(at, "format-version", &version, err));
-    if (version > FORMAT_VERSION_MAX)
+    if (version > max)
         return err_set(err, ERR_INVALID_ARGUMENT,
-            "Cannot upgrade table to unsupported format version: v%lld (supported: v%d)",
-            (long long)version, FORMAT_VERSION_MAX);
+            "Cannot upgrade %s to unsupported format version: v%lld (supported: v%d)", word,
+            (long long)version, max);
     if (version < d->head.format_version)
-        return err_set(err, ERR_INVALID_ARGUMENT, "Cannot downgrade v%lld table to v%lld",
-            (long long)d->head.format_version, (long long)version);
+        return err_set(err, ERR_INVALID_ARGUMENT, "Cannot downgrade v%lld %s to v%lld",
+            (long long)d->head.format_version, word, (long long)version);
     if (version == d->head.format_version)
         return true;
     if (version >= 3 && d->head.format_version < 3)
@@ -54,7 +59,8 @@ bool update__set_location(struct draft *d, struct at at, struct err *err)
     TRY(at_str(at, "location", &given, err));
     given = draft__strip_slashes(given);
     if (!given.n)
-        return err_set(err, ERR_INVALID_ARGUMENT, "Invalid table location: it is empty");
+        return err_set(err, ERR_INVALID_ARGUMENT, "Invalid %s location: it is empty",
+            d->kind == METADATA_VIEW ? "view" : "table");
     if (d->head.location.p && str_eq(given, d->head.location))
         return true;
     d->head.location = arena_dup(d->arena, given);
@@ -90,7 +96,7 @@ bool update__set_properties(struct draft *d, struct at at, struct err *err)
     TRY(at_string_map(d->arena, at, either(at, "updates", "updated"), &map, err));
     json_object_foreach(json_lend(map.json), key, value)
     {
-        if (draft__reserved_property(key))
+        if (d->kind == METADATA_TABLE && draft__reserved_property(key))
             continue;
         json_object_set(draft_properties(d), key, value);
         set++;

@@ -81,3 +81,13 @@ update_fn update__add_schema, update__set_current_schema, update__add_spec,
 update_fn update__add_snapshot, update__set_snapshot_ref, update__remove_snapshots,
     update__remove_snapshot_ref, update__set_statistics, update__remove_statistics,
     update__set_partition_statistics, update__remove_partition_statistics;
+update_fn update__add_view_schema, update__add_view_version, update__set_current_view_version;
+
+/* The id an update refers to: -1 is what this request named last; false when it named none. */
+bool draft__id_meant(struct draft *d, enum parts_kind kind, int64_t given, int64_t *out);
+/* One more than the highest id, at least `from`. */
+int64_t draft__next_id(const struct draft *d, enum parts_kind kind, int64_t from);
+/* The id of the schema: that of an equal one, or of one that is added now; *added tells. */
+int64_t draft__put_schema(struct draft *d, const json_t *schema, bool *added);
+/* The end of a view's commit: rules, version log, versions that are too many. */
+MUST bool draft__end_view(struct draft *d, struct err *err);

@@ -9,8 +9,7 @@ static int64_t max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* One more than the highest id, at least `from`. */
-static int64_t next_id(const struct draft *d, enum parts_kind kind, int64_t from)
+int64_t draft__next_id(const struct draft *d, enum parts_kind kind, int64_t from)
 {
     const struct parts *all = &d->parts[kind];
     for (size_t i = 0; i < all->n; i++)
@@ -18,12 +17,12 @@ static int64_t next_id(const struct draft *d, enum parts_kind kind, int64_t from
     return from;
 }
 
-/* The id an update refers to: -1 is what this request named last, added or found. */
-static bool id_meant(struct draft *d, enum parts_kind kind, int64_t given, int64_t *out)
+bool draft__id_meant(struct draft *d, enum parts_kind kind, int64_t given, int64_t *out)
 {
-    int64_t last = kind == PARTS_SCHEMAS ? d->last_schema
-                   : kind == PARTS_SPECS ? d->last_spec
-                                         : d->last_order;
+    int64_t last = kind == PARTS_SCHEMAS    ? d->last_schema
+                   : kind == PARTS_SPECS    ? d->last_spec
+                   : kind == PARTS_VERSIONS ? d->last_version
+                                            : d->last_order;
     if (given == PART_NONE) {
         *out = last;
         return last != PART_NONE;
@@ -91,6 +90,19 @@ static const struct part *find_schema(struct draft *d, const json_t *schema)
     return NULL;
 }
 
+int64_t draft__put_schema(struct draft *d, const json_t *schema, bool *added)
+{
+    const struct part *found = find_schema(d, schema);
+    *added = !found;
+    int64_t id = found ? found->id : draft__next_id(d, PARTS_SCHEMAS, d->head.current_schema_id);
+    if (!found) {
+        struct part part = {.id = id, .parent = PART_NONE};
+        draft_append_tree(d, PARTS_SCHEMAS, part, schema_canonical(schema, id));
+    }
+    draft__note_guess(d, PARTS_SCHEMAS, json_object_get(schema, "schema-id"), id);
+    return id;
+}
+
 bool update__add_schema(struct draft *d, struct at at, struct err *err)
 {
     struct at given;
@@ -102,17 +114,11 @@ bool update__add_schema(struct draft *d, struct at at, struct err *err)
 
     /* The client's last-column-id is ignored: ids that were used once must never come back. */
     int64_t last_column_id = max(d->head.last_column_id, schema_highest_id(s));
-    const struct part *found = find_schema(d, given.json);
-    int64_t id = found ? found->id : next_id(d, PARTS_SCHEMAS, d->head.current_schema_id);
-    if (!found) {
-        struct part part = {.id = id, .parent = PART_NONE};
-        draft_append_tree(d, PARTS_SCHEMAS, part, schema_canonical(given.json, id));
-    }
-    if (!found || last_column_id != d->head.last_column_id)
+    bool added;
+    d->last_schema = draft__put_schema(d, given.json, &added);
+    if (added || last_column_id != d->head.last_column_id)
         draft_record(d);
     d->head.last_column_id = last_column_id;
-    d->last_schema = id;
-    draft__note_guess(d, PARTS_SCHEMAS, json_object_get(given.json, "schema-id"), id);
     return true;
 }
 
@@ -120,7 +126,7 @@ bool update__set_current_schema(struct draft *d, struct at at, struct err *err)
 {
     int64_t given, id;
     TRY(at_i32(at, "schema-id", &given, err));
-    if (!id_meant(d, PARTS_SCHEMAS, given, &id))
+    if (!draft__id_meant(d, PARTS_SCHEMAS, given, &id))
         return err_set(
             err, ERR_VALIDATION, "Cannot set last added schema: no schema has been added");
     if (id == d->head.current_schema_id)
@@ -268,7 +274,7 @@ static bool append_spec(struct draft *d, const json_t *spec, int64_t *id, struct
     json_t *stored;
     if (d->head.format_version == 1)
         TRY(check_sequential(d, json_object_get(spec, "fields"), err));
-    *id = next_id(d, PARTS_SPECS, 0);
+    *id = draft__next_id(d, PARTS_SPECS, 0);
     TRY(spec_canonical(spec, *id, 1000, &stored, err));
     d->head.last_partition_id = max(d->head.last_partition_id, spec_highest_field_id(stored));
     struct part part = {.id = *id, .parent = PART_NONE};
@@ -300,7 +306,7 @@ bool update__set_default_spec(struct draft *d, struct at at, struct err *err)
 {
     int64_t given, id;
     TRY(at_i32(at, "spec-id", &given, err));
-    if (!id_meant(d, PARTS_SPECS, given, &id))
+    if (!draft__id_meant(d, PARTS_SPECS, given, &id))
         return err_set(err, ERR_VALIDATION, "Cannot set last added spec: no spec has been added");
     if (id == d->head.default_spec_id)
         return true;
@@ -347,7 +353,7 @@ bool update__add_sort_order(struct draft *d, struct at at, struct err *err)
 
     int64_t id = find_equal(d, PARTS_ORDERS, given.json, order_equal);
     if (id == PART_NONE)
-        id = append_order(d, given.json, n ? next_id(d, PARTS_ORDERS, 1) : 0);
+        id = append_order(d, given.json, n ? draft__next_id(d, PARTS_ORDERS, 1) : 0);
     d->last_order = id;
     draft__note_guess(d, PARTS_ORDERS, json_object_get(given.json, "order-id"), d->last_order);
     return true;
@@ -357,7 +363,7 @@ bool update__set_default_sort_order(struct draft *d, struct at at, struct err *e
 {
     int64_t given, id;
     TRY(at_i32(at, "sort-order-id", &given, err));
-    if (!id_meant(d, PARTS_ORDERS, given, &id))
+    if (!draft__id_meant(d, PARTS_ORDERS, given, &id))
         return err_set(
             err, ERR_VALIDATION, "Cannot set last added sort order: no sort order has been added");
     if (id == d->head.default_order_id)

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "digest.h"
+
 struct call *call_new(const struct server *server)
 {
     struct call *c = xcalloc(1, sizeof *c);
@@ -71,6 +73,17 @@ struct ident call_ident(const struct call *c)
 struct caller call_caller(const struct call *c)
 {
     return (struct caller){c->principal, c->id, c->deadline_us};
+}
+
+struct str call_digest(struct call *c, const struct ident *id)
+{
+    uint8_t sum[DIGEST_SHA256];
+    const struct str parts[] = {str_from(c->op->name), STR("\n"), id->ns, STR("\n"), id->name,
+        STR("\n"), c->principal, STR("\n"), c->body};
+    char *hex = arena_alloc(c->arena, DIGEST_SHA256_HEX + 1);
+    digest_sha256_parts(parts, ARRAY_LEN(parts), sum);
+    digest_hex(sum, sizeof sum, hex);
+    return (struct str){hex, DIGEST_SHA256_HEX};
 }
 
 struct page call_page(const struct call *c)

@@ -5,10 +5,10 @@
 
 #include "call.h"
 #include "metric.h"
+#include "object.h"
 #include "quirk.h"
-#include "table.h"
 
-enum { GZIP_FROM = 4096, GZIP_HEAD = 10, GZIP_TAIL = 8 };
+enum { LIST_MAX = 256 << 20, GZIP_FROM = 4096, GZIP_HEAD = 10, GZIP_TAIL = 8 };
 
 static const char gzip_head[GZIP_HEAD] = {0x1f, (char)0x8b, 8, 0, 0, 0, 0, 0, 0, (char)0xff};
 
@@ -164,7 +164,7 @@ bool reply_text(struct call *c, const char *content_type, struct str text)
     return true;
 }
 
-static void table_body(struct call *c, const struct loaded *t, enum variant v, struct str tail)
+static void loaded_body(struct call *c, const struct loaded *t, enum variant v, struct str tail)
 {
     struct buf b;
     struct deflated packed;
@@ -199,18 +199,46 @@ static void loaded_headers(struct call *c, const struct loaded *t, enum variant 
     reply_header(c, "Vary", STR("Accept-Encoding, X-Iceberg-Access-Delegation"));
 }
 
-bool reply_table(struct call *c, const struct loaded *t, enum variant v)
+bool reply_loaded(struct call *c, const struct loaded *t, enum variant v)
 {
     loaded_headers(c, t, v);
-    table_body(c, t, v, STR(",\"config\":{}}"));
+    loaded_body(c, t, v, STR(",\"config\":{}}"));
     return true;
 }
 
 bool reply_commit(struct call *c, const struct loaded *t)
 {
     loaded_headers(c, t, VARIANT_ALL);
-    table_body(c, t, VARIANT_ALL, STR("}"));
+    loaded_body(c, t, VARIANT_ALL, STR("}"));
     return true;
+}
+
+bool reply_identifiers(
+    struct call *c, struct str ns, const struct str *names, size_t n, struct str next)
+{
+    struct buf b;
+    buf_init(&b, LIST_MAX);
+    for (struct str rest = ns; rest.p;) {
+        buf_putc(&b, b.n ? ',' : '[');
+        buf_json_str(&b, str_cut(&rest, IDENT_SEPARATOR));
+    }
+    buf_puts(&b, "],\"name\":");
+    struct str levels = buf_take(&b, c->arena);
+    buf_init(&b, LIST_MAX);
+    buf_puts(&b, "{\"identifiers\":[");
+    for (size_t i = 0; i < n; i++) {
+        buf_puts(&b, i ? ",{\"namespace\":" : "{\"namespace\":");
+        buf_str(&b, levels);
+        buf_json_str(&b, names[i]);
+        buf_putc(&b, '}');
+    }
+    buf_puts(&b, "]");
+    if (next.p) {
+        buf_puts(&b, ",\"next-page-token\":");
+        buf_json_str(&b, next);
+    }
+    buf_putc(&b, '}');
+    return reply_json(c, &b);
 }
 
 bool reply_not_modified(struct call *c, struct str etag)
@@ -251,6 +279,14 @@ bool reply_etag_matches(const struct call *c, struct str etag)
             return true;
     }
     return false;
+}
+
+bool reply_client_has(struct call *c, enum variant v, struct str *etag)
+{
+    if (!call_header(c, HEADER_IF_NONE_MATCH).p)
+        return false;
+    *etag = metadata_etag_of(c->arena, c->found.object.metadata_location, v);
+    return reply_etag_matches(c, *etag);
 }
 
 static enum quirk quirk_of(const struct call *c)

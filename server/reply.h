@@ -38,13 +38,19 @@ bool reply_text(struct call *c, const char *content_type, struct str text);
 /* {"metadata-location":…,"metadata":<document>,"config":{}} around the stored bytes, ETag,
  * Cache-Control: private, no-cache, Vary: Accept-Encoding, X-Iceberg-Access-Delegation. Staged: no
  * metadata-location, no ETag. gzip, when accepted, joins the kept segment with head and tail. */
-bool reply_table(struct call *c, const struct loaded *t, enum variant v);
+bool reply_loaded(struct call *c, const struct loaded *t, enum variant v);
 /* CommitTableResponse: the same without config. */
 bool reply_commit(struct call *c, const struct loaded *t);
+/* A page of tables or views: {"identifiers":[{"namespace":[…],"name":…},…]}, and the token of the
+ * next one where it follows. */
+MUST bool reply_identifiers(
+    struct call *c, struct str ns, const struct str *names, size_t n, struct str next);
 /* 304 with the tag. */
 bool reply_not_modified(struct call *c, struct str etag);
 /* Does the request's If-None-Match name the tag? Lists, "*", W/ and quotes are understood. */
 bool reply_etag_matches(const struct call *c, struct str etag);
+/* Does it name the state of the row that was found? *etag: its tag. */
+bool reply_client_has(struct call *c, enum variant v, struct str *etag);
 /* The operation's success status without a body (204; what quirk.h says for some clients). */
 bool reply_empty(struct call *c);
 /* The JSON error document of c->err. Asserts that the kind has a status. Texts of 5xx are generic

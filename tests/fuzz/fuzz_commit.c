@@ -1,4 +1,5 @@
-/* A commit: its updates on a table with some history. What is written reads back as it was. */
+/* A commit: its updates on a table with some history, and on a view. What is written reads back as
+ * it was. */
 #include <jansson.h>
 
 #include "arena.h"
@@ -17,6 +18,11 @@
     "{\"snapshot-id\":" #id ",\"sequence-number\":" #id ",\"timestamp-ms\":1000,"                  \
     "\"summary\":{\"operation\":\"append\"},\"manifest-list\":\"s3://b/" #id                       \
     ".avro\",\"schema-id\":0}"
+
+#define VERSION(id)                                                                                \
+    "{\"version-id\":" #id ",\"timestamp-ms\":1000,\"schema-id\":0,\"summary\":{},"                \
+    "\"default-namespace\":[\"a\"],\"representations\":[{\"type\":\"sql\",\"sql\":\"select " #id   \
+    "\",\"dialect\":\"spark\"}]}"
 
 /* Format version 2, with two of everything that has ids. */
 static const char base_text[] =
@@ -38,11 +44,21 @@ static const char base_text[] =
            "\"snapshot-log\":[{\"timestamp-ms\":1000,\"snapshot-id\":1},{\"timestamp-ms\":1000,"
            "\"snapshot-id\":2}],\"metadata-log\":[],\"kept\":[1.0]}";
 
-static const struct metadata *base(struct arena *a)
+static const char view_text[] =
+    "{\"view-uuid\":\"11111111-1111-4111-8111-111111111111\",\"format-version\":1,"
+    "\"location\":\"s3://b/t\",\"schemas\":[{\"type\":\"struct\",\"schema-id\":0,\"fields\":["
+    "{\"id\":1,\"name\":\"a\",\"required\":true,\"type\":\"long\"}]}],\"current-version-id\":2,"
+    "\"versions\":[" VERSION(1) "," VERSION(
+        2) "],\"version-log\":[{\"timestamp-ms\":1000,\"version-id\":1},{\"timestamp-ms\":1000,"
+           "\"version-id\":2}],\"properties\":{\"k\":\"v\"},\"kept\":[1.0]}";
+
+static const struct metadata *base(struct arena *a, enum metadata_kind kind)
 {
     struct metadata *m = NULL;
     struct err err = {0};
     struct str text = {base_text, sizeof(base_text) - 1};
+    if (kind == METADATA_VIEW)
+        text = (struct str){view_text, sizeof(view_text) - 1};
     FUZZ_CHECK(metadata_from_file(text, STR(PLACE), &m, &err), err.msg);
     return metadata_hold(a, m);
 }
@@ -61,6 +77,8 @@ static void check_written(struct arena *a, const struct metadata *m, struct str 
     FUZZ_CHECK(x->last_updated_ms == y->last_updated_ms, "last update");
     FUZZ_CHECK(x->last_partition_id == y->last_partition_id, "last partition");
     FUZZ_CHECK(x->next_row_id == y->next_row_id, "next row");
+    FUZZ_CHECK(x->current_version_id == y->current_version_id, "current version");
+    FUZZ_CHECK(metadata_kind(m) == metadata_kind(r), "kind");
     FUZZ_CHECK(json_equal(x->properties, y->properties), "properties");
     FUZZ_CHECK(json_equal(x->refs, y->refs), "refs");
     for (int k = 0; k < PARTS_COUNT; k++) {
@@ -75,16 +93,17 @@ static void check_written(struct arena *a, const struct metadata *m, struct str 
     }
 }
 
-static bool commit(struct arena *a, const json_t *body, struct err *err)
+static bool commit(struct arena *a, const json_t *body, enum metadata_kind kind, struct err *err)
 {
     bool create = false;
     struct str place, token;
     bool gzip = false;
     struct metadata *next = NULL;
     const json_t *requirements = json_object_get(body, "requirements");
-    TRY(op_check_body(op_rows[OP_UPDATE_TABLE].body, body, err));
+    unsigned op = kind == METADATA_VIEW ? OP_REPLACE_VIEW : OP_UPDATE_TABLE;
+    TRY(op_check_body(op_rows[op].body, body, err));
     TRY(requirements_create(requirements, &create, err));
-    const struct metadata *m = create ? NULL : base(a);
+    const struct metadata *m = create && kind == METADATA_TABLE ? NULL : base(a, kind);
     if (m)
         TRY(requirements_check(m, requirements, err));
     struct draft *d = m ? draft_begin(a, m) : draft_begin_empty(a, 2);
@@ -103,15 +122,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     AUTO(arena_free) struct arena *a = arena_new();
     struct str text = fuzz_text(data, size);
-    struct err err = {0};
+    struct err bad = {0};
     clock_freeze(1700000000000);
-    if (!scan_validate(text, &scan_body_limits, &err))
+    if (!scan_validate(text, &scan_body_limits, &bad))
         return 0;
     json_t *body = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
     FUZZ_CHECK(body, "what was scanned can be parsed");
-    bool ok = commit(a, body, &err);
-    FUZZ_CHECK(ok == (err.kind == ERR_NONE), "a verdict without a reason");
-    FUZZ_CHECK(ok || (err_status(err.kind) >= 400 && err_status(err.kind) < 500), err.msg);
+    for (int kind = 0; kind < METADATA_KINDS; kind++) {
+        struct err err = {0};
+        bool ok = commit(a, body, (enum metadata_kind)kind, &err);
+        FUZZ_CHECK(ok == (err.kind == ERR_NONE), "a verdict without a reason");
+        FUZZ_CHECK(ok || (err_status(err.kind) >= 400 && err_status(err.kind) < 500), err.msg);
+    }
     json_decref(body);
     return 0;
 }

@@ -39,6 +39,8 @@ static void check_same_head(const struct metadata *x, const struct metadata *y)
     FUZZ_CHECK(a->last_partition_id == b->last_partition_id, "partition");
     FUZZ_CHECK(a->default_order_id == b->default_order_id, "order");
     FUZZ_CHECK(a->current_snapshot_id == b->current_snapshot_id, "snapshot");
+    FUZZ_CHECK(a->current_version_id == b->current_version_id, "version");
+    FUZZ_CHECK(metadata_kind(x) == metadata_kind(y), "kind");
     FUZZ_CHECK(json_equal(a->properties, b->properties), "properties");
     FUZZ_CHECK(json_equal(a->refs, b->refs), "refs");
 }

@@ -100,6 +100,8 @@ static void check_index(struct arena *a, const struct metadata *m)
     ck_assert_int_eq(x->default_order_id, y->default_order_id);
     ck_assert_int_eq(x->current_snapshot_id, y->current_snapshot_id);
     ck_assert_int_eq(x->next_row_id, y->next_row_id);
+    ck_assert_int_eq(x->current_version_id, y->current_version_id);
+    ck_assert_int_eq(metadata_kind(m), metadata_kind(again));
     ck_assert(json_equal(x->properties, y->properties));
     ck_assert(json_equal(x->refs, y->refs));
     const struct member_slice *s, *t;

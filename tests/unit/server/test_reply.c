@@ -285,7 +285,7 @@ START_TEST(test_reply_table__plain_is_head_document_tail)
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         struct loaded t = table(document(sizes[i]));
         for (int v = VARIANT_ALL; v <= VARIANT_REFS; v++) {
-            ck_assert(reply_table(call, &t, (enum variant)v));
+            ck_assert(reply_loaded(call, &t, (enum variant)v));
             check_table_headers(&t, (enum variant)v);
             check_header("Content-Encoding", NULL);
             struct str whole = expected(&t, (enum variant)v, HEAD, ",\"config\":{}}");
@@ -310,14 +310,14 @@ START_TEST(test_reply_table__gzip_decodes_to_exactly_head_document_tail)
         ck_assert(reply_commit(call, &t)); /* the first answer of a version is not packed */
         check_header("Content-Encoding", NULL);
         for (int v = VARIANT_ALL; v <= VARIANT_REFS; v++) {
-            ck_assert(reply_table(call, &t, (enum variant)v));
+            ck_assert(reply_loaded(call, &t, (enum variant)v));
             check_table_headers(&t, (enum variant)v);
             check_header("Content-Encoding", "gzip");
             ck_assert_uint_lt(call->reply.bytes, sizes[i]);
             struct str whole = expected(&t, (enum variant)v, HEAD, ",\"config\":{}}");
             check_same(unpacked(whole.n + 1), whole);
             /* The segment is kept and joined again. */
-            ck_assert(reply_table(call, &t, (enum variant)v));
+            ck_assert(reply_loaded(call, &t, (enum variant)v));
             check_same(unpacked(whole.n + 1), whole);
         }
         ck_assert(reply_commit(call, &t));
@@ -331,7 +331,7 @@ START_TEST(test_reply_table__small_ones_are_not_packed)
 {
     struct loaded t = table(document(0));
     call->headers[HEADER_ACCEPT_ENCODING] = STR("gzip");
-    ck_assert(reply_table(call, &t, VARIANT_ALL));
+    ck_assert(reply_loaded(call, &t, VARIANT_ALL));
     check_header("Content-Encoding", NULL);
     check_same(body(), expected(&t, VARIANT_ALL, HEAD, ",\"config\":{}}"));
 }
@@ -341,14 +341,14 @@ START_TEST(test_reply_table__staged_has_no_location_and_no_tag)
 {
     struct loaded t = table(document(5000));
     t.staged = true;
-    ck_assert(reply_table(call, &t, VARIANT_ALL));
+    ck_assert(reply_loaded(call, &t, VARIANT_ALL));
     check_common(200, "no-store");
     check_header("ETag", NULL);
     struct str whole = expected(&t, VARIANT_ALL, "{\"metadata\":", ",\"config\":{}}");
     check_same(body(), whole);
     call->headers[HEADER_ACCEPT_ENCODING] = STR("gzip");
-    ck_assert(reply_table(call, &t, VARIANT_ALL)); /* the first that asks is not worth packing */
-    ck_assert(reply_table(call, &t, VARIANT_ALL));
+    ck_assert(reply_loaded(call, &t, VARIANT_ALL)); /* the first that asks is not worth packing */
+    ck_assert(reply_loaded(call, &t, VARIANT_ALL));
     check_same(unpacked(whole.n + 1), whole);
 }
 END_TEST
@@ -525,7 +525,7 @@ END_TEST
 START_TEST(test_reply_error__replaces_what_was_there)
 {
     struct loaded t = table(document(0));
-    ck_assert(reply_table(call, &t, VARIANT_ALL));
+    ck_assert(reply_loaded(call, &t, VARIANT_ALL));
     err_set(&call->err, ERR_NO_SUCH_TABLE, "Table does not exist: a.b");
     reply_error(call);
     check_error(404, "NoSuchTableException", "Table does not exist: a.b");

@@ -1,0 +1,263 @@
+/* How tables and views come into the catalog: created from a request, or registered from a file. */
+#include "arena.h"
+#include "cache.h"
+#include "digest.h"
+#include "object_priv.h"
+#include "uuid.h"
+
+static bool taken(const struct act *act, const struct ident *id, enum sql_kind by,
+    enum new_object as, struct err *err)
+{
+    struct str text = ident_text(act->a, id);
+    const char *name = by == SQL_VIEW ? "View" : "Table";
+    if (by != act->kind)
+        return err_set(
+            err, ERR_ALREADY_EXISTS, "%s with same name already exists: %.*s", name, STR_ARG(text));
+    if (as == NEW_COMMIT)
+        return err_set(err, ERR_COMMIT_FAILED, "Requirement failed: table already exists");
+    return err_set(err, ERR_ALREADY_EXISTS, "%s already exists: %.*s", name, STR_ARG(text));
+}
+
+bool object__name_free(const struct act *act, const struct ident *id, enum new_object as,
+    struct sql_ns **ns, struct err *err)
+{
+    struct arena *a = act->a;
+    struct catalog *c = act->c;
+    if (!sql_ns_get(a, c->sql, c->warehouse.id, id->ns, ns, err))
+        return catalog__change_failed(err);
+    if (!*ns)
+        return catalog__no_such_namespace(a, id->ns, err);
+    bool ns_found;
+    struct sql_object *row;
+    if (!sql_object_get(a, c->sql, c->warehouse.id, id->ns, id->name, &ns_found, &row, err))
+        return catalog__change_failed(err);
+    /* A staged create reserves no name; a view in its way is found out by the commit. */
+    if (!row || (as == NEW_STAGED && row->kind != act->kind))
+        return true;
+    return taken(act, id, row->kind, as, err);
+}
+
+void object__make_dirs(struct arena *a, struct catalog *c, struct str location)
+{
+    static const char *const folders[] = {"metadata", "data"};
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        struct err ignored;
+        if (!store_make_dir(
+                c->store, arena_printf(a, "%.*s/%s", STR_ARG(location), folders[i]), &ignored))
+            return;
+    }
+}
+
+bool object__write(
+    struct arena *a, struct catalog *c, struct draft *d, struct written *out, struct err *err)
+{
+    AUTO(metadata_unref) struct metadata *m = NULL;
+    struct written w = {0};
+    bool gzip;
+    TRY(draft_file(d, &w.location, &w.token, &gzip, err));
+    if (!store_check(a, c->store, w.location, err))
+        return err_as(err, ERR_INVALID_ARGUMENT); /* write.metadata.path leads elsewhere */
+    TRY(draft_finish(d, w.location, &m, err));
+    struct str *pieces;
+    size_t n = metadata_document(a, m, VARIANT_ALL, &pieces);
+    struct str packed;
+    if (gzip) {
+        packed = metadata_gzip(a, m);
+        pieces = &packed;
+        n = 1;
+    }
+    const char *type = gzip ? "application/gzip" : "application/json";
+    if (!store_put_new(c->store, w.location, pieces, n, type, err)) {
+        err_wrap(err, "writing metadata file %.*s", STR_ARG(w.location));
+        return ERR_FALSE(catalog__change_failed(err));
+    }
+    w.metadata = TAKE(m);
+    *out = w;
+    return true;
+}
+
+void object__discard(struct catalog *c, struct written *w)
+{
+    /* A file that cannot be deleted now is named by nothing; the sweep finds it. */
+    struct err ignored;
+    if (!store_delete(c->store, w->location, &ignored))
+        err_clear(&ignored);
+    metadata_unref(&w->metadata);
+}
+
+void object__keep(struct arena *a, struct catalog *c, struct written *w, struct loaded *out)
+{
+    cache_put(c->cache, w->metadata);
+    *out = (struct loaded){.metadata = metadata_hold(a, TAKE(w->metadata))};
+}
+
+bool object__insert(const struct act *act, const struct sql_new_object *o, struct str token,
+    struct str digest, enum new_object as, struct err *err)
+{
+    struct sql_change change = catalog__change(act->a, act->by, token, digest);
+    struct ident id = {o->ns, o->name};
+    enum sql_insert_result result;
+    enum sql_kind taken_by = SQL_TABLE;
+    if (!sql_object_insert(act->c->sql, o, &change, &result, &taken_by, err))
+        return catalog__change_failed(err);
+    switch (result) {
+    case SQL_INSERTED:
+        return true;
+    case SQL_NO_NAMESPACE:
+        return catalog__no_such_namespace(act->a, o->ns, err);
+    case SQL_NAME_TAKEN:
+        return taken(act, &id, taken_by, as, err);
+    case SQL_UUID_TAKEN:
+        return err_set(err, ERR_ALREADY_EXISTS,
+            "Another table or view of this warehouse has the uuid %.*s already", STR_ARG(o->uuid));
+    case SQL_LOCATION_TAKEN:
+    default:
+        return err_set(err, ERR_ALREADY_EXISTS,
+            "The location %.*s is, contains or lies in the location of another table or view",
+            STR_ARG(o->location));
+    }
+}
+
+/* --- from a request ----------------------------------------------------------------------------
+ */
+
+/* Where a new object shall lie: as asked for, or where the warehouse puts it. */
+static bool new_location(const struct act *act, const struct sql_ns *ns, struct str name,
+    const json_t *body, struct draft *d, struct sql_place *place, struct err *err)
+{
+    const json_t *asked = json_object_get(body, "location");
+    struct str location = json_is_string(asked)
+                              ? (struct str){json_string_value(asked), json_string_length(asked)}
+                              : place__default(act->a, act->c, ns, name, d->head.uuid);
+    return place__check(act->a, act->c, location, &d->head.location, place, err);
+}
+
+static bool create_staged(
+    struct arena *a, struct catalog *c, struct draft *d, struct loaded *out, struct err *err)
+{
+    struct metadata *m;
+    TRY(draft_finish(d, (struct str){0}, &m, err));
+    object__make_dirs(a, c, d->head.location);
+    *out = (struct loaded){.metadata = metadata_hold(a, m), .staged = true};
+    return true;
+}
+
+/* The name that a body gives to something new. */
+static bool new_ident(
+    const struct act *act, struct str ns, const json_t *body, struct ident *out, struct err *err)
+{
+    const json_t *name = json_object_get(body, "name");
+    const char *what = act->kind == SQL_VIEW ? "view name" : "table name";
+    *out = (struct ident){
+        ns, arena_dup(act->a, (struct str){json_string_value(name), json_string_length(name)})};
+    return ident_name_check(out->name, what, err);
+}
+
+static bool write_and_insert(const struct act *act, const struct ident *id, struct draft *d,
+    const struct sql_place *place, struct loaded *out, struct err *err)
+{
+    struct written w;
+    TRY(object__write(act->a, act->c, d, &w, err));
+    if (act->kind == SQL_TABLE)
+        object__make_dirs(act->a, act->c, d->head.location);
+    struct sql_new_object o = {
+        .warehouse = act->c->warehouse.id,
+        .ns = id->ns,
+        .name = id->name,
+        .kind = act->kind,
+        .uuid = d->head.uuid,
+        .location = d->head.location,
+        .metadata_location = w.location,
+        .place = *place,
+    };
+    if (!object__insert(act, &o, w.token, (struct str){0}, NEW_CREATE, err)) {
+        if (err->kind == ERR_COMMIT_UNKNOWN)
+            metadata_unref(&w.metadata); /* the file stays: a row may name it */
+        else
+            object__discard(act->c, &w);
+        return false;
+    }
+    object__keep(act->a, act->c, &w, out);
+    return true;
+}
+
+bool object__create(
+    const struct act *act, struct str ns, const json_t *body, struct loaded *out, struct err *err)
+{
+    bool staged = act->kind == SQL_TABLE && json_is_true(json_object_get(body, "stage-create"));
+    struct str unknown = {0};
+    struct ident id;
+    struct sql_ns *row;
+    struct draft *d;
+    struct sql_place place;
+    TRY(new_ident(act, ns, body, &id, err));
+    TRY(object__name_free(act, &id, staged ? NEW_STAGED : NEW_CREATE, &row, err));
+    TRY(act->kind == SQL_VIEW ? draft_create_view(act->a, body, unknown, &d, err)
+                              : draft_create(act->a, body, unknown, &d, err));
+    TRY(new_location(act, row, id.name, body, d, &place, err));
+    return staged ? create_staged(act->a, act->c, d, out, err)
+                  : write_and_insert(act, &id, d, &place, out, err);
+}
+
+/* --- from a file -------------------------------------------------------------------------------
+ */
+
+/* The file to register, read and found valid. */
+static bool registered_metadata(
+    const struct act *act, struct str location, const struct metadata **out, struct err *err)
+{
+    if (!store_check(act->a, act->c->store, location, err))
+        return err_as(err, ERR_INVALID_ARGUMENT);
+    if (object__metadata(act->a, act->c, act->kind, location, out, err))
+        /* Reading looks at types only when a commit needs them; clients look at once. */
+        return draft_check_bindings(draft_begin(act->a, *out), err) ||
+               err_wrap(err, "registering metadata file %.*s", STR_ARG(location));
+    if (err->kind == ERR_STORE_NOT_FOUND)
+        return catalog__metadata_failed(location, err);
+    err_wrap(err, "registering metadata file %.*s", STR_ARG(location));
+    if (err->kind == ERR_TOO_LARGE)
+        return err_as(err, ERR_BAD_REQUEST);
+    return catalog__change_failed(err);
+}
+
+static bool register_location(
+    const struct act *act, const json_t *body, struct str *out, struct err *err)
+{
+    const json_t *given = json_object_get(body, "metadata-location");
+    struct str location = {json_string_value(given), json_string_length(given)};
+    if (str_trim(location).n == 0)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Cannot register an empty metadata file location as a %s", object__word(act->kind));
+    *out = arena_dup(act->a, location);
+    if (!strstr(out->p, ".metadata.json") && !strstr(out->p, ".gz"))
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "%.*s is not a valid metadata file: its name "
+            "must contain .metadata.json",
+            STR_ARG(location));
+    return true;
+}
+
+bool object__register(
+    const struct act *act, struct str ns, const json_t *body, struct loaded *out, struct err *err)
+{
+    struct ident id;
+    struct str location;
+    struct sql_ns *row;
+    const struct metadata *m = NULL;
+    TRY(new_ident(act, ns, body, &id, err));
+    struct sql_new_object o = {
+        .warehouse = act->c->warehouse.id, .ns = ns, .name = id.name, .kind = act->kind};
+    TRY(register_location(act, body, &location, err));
+    if (act->kind == SQL_TABLE && json_is_true(json_object_get(body, "overwrite")))
+        return err_set(err, ERR_UNSUPPORTED,
+            "Registering over an existing table is not supported: drop it first");
+    TRY(object__name_free(act, &id, NEW_REGISTER, &row, err));
+    TRY(registered_metadata(act, location, &m, err));
+    TRY(place__check(act->a, act->c, metadata_head(m)->location, &o.location, &o.place, err));
+    o.location = metadata_head(m)->location;
+    o.uuid = metadata_head(m)->uuid;
+    o.metadata_location = location;
+    TRY(object__insert(act, &o, (struct str){0}, (struct str){0}, NEW_REGISTER, err));
+    *out = (struct loaded){.metadata = m};
+    return true;
+}

@@ -1,0 +1,66 @@
+/* The life of an object, a table or a view: what the two have in common, by kind. The files of each
+ * (table.c, view.c) say which. */
+#pragma once
+
+#include "catalog_priv.h"
+#include "draft.h"
+#include "metadata.h"
+#include "object.h"
+
+/* Who does something, and to which kind of object. */
+struct act {
+    struct arena *a;
+    struct catalog *c;
+    const struct caller *by; /* NULL: it only looks */
+    enum sql_kind kind;
+};
+
+/* A metadata file that was written for a change still to be made. */
+struct written {
+    struct metadata *metadata; /* own reference */
+    struct str location;
+    struct str token;
+};
+
+/* Finishes the draft and writes its file. ERR_BUSY, ERR_FORBIDDEN, ERR_BAD_REQUEST when the store
+ * refuses: nothing was changed then. */
+MUST bool object__write(
+    struct arena *a, struct catalog *c, struct draft *d, struct written *out, struct err *err);
+/* The change it was written for certainly did not happen. */
+void object__discard(struct catalog *c, struct written *w);
+/* The change happened: the metadata goes to the cache and, borrowed, to the caller. */
+void object__keep(struct arena *a, struct catalog *c, struct written *w, struct loaded *out);
+
+/* Puts a new object into the catalog under its first metadata. The conflicts of the operations that
+ * make one differ in words only (protocol 4.9). */
+enum new_object { NEW_CREATE, NEW_STAGED, NEW_COMMIT, NEW_REGISTER };
+MUST bool object__insert(const struct act *act, const struct sql_new_object *o, struct str token,
+    struct str digest, enum new_object as, struct err *err);
+/* The namespace, and that nothing has the name in it. ERR_NO_SUCH_NAMESPACE, ERR_ALREADY_EXISTS, or
+ * ERR_COMMIT_FAILED for NEW_COMMIT on a table. */
+MUST bool object__name_free(const struct act *act, const struct ident *id, enum new_object as,
+    struct sql_ns **ns, struct err *err);
+bool object__no_such(struct arena *a, enum sql_kind kind, const struct ident *id, struct err *err);
+const char *object__word(enum sql_kind kind); /* "table", "view" */
+/* The metadata at that location, borrowed from the arena; errors as those of cache_get, and
+ * ERR_INVALID_ARGUMENT when it is of the other kind. */
+MUST bool object__metadata(struct arena *a, struct catalog *c, enum sql_kind kind,
+    struct str location, const struct metadata **out, struct err *err);
+/* metadata and data folders, on stores that have folders. Their absence harms only some clients. */
+void object__make_dirs(struct arena *a, struct catalog *c, struct str location);
+
+/* What table.h and view.h promise for each. */
+MUST bool object__load(const struct act *act, const struct ident *id, const struct sql_object *row,
+    struct loaded *out, struct err *err);
+MUST bool object__create(
+    const struct act *act, struct str ns, const json_t *body, struct loaded *out, struct err *err);
+MUST bool object__register(
+    const struct act *act, struct str ns, const json_t *body, struct loaded *out, struct err *err);
+MUST bool object__commit(const struct act *act, const struct ident *id, const json_t *body,
+    struct str digest, struct loaded *out, struct err *err);
+/* *was: the row as it was dropped; NULL when that is not known. */
+MUST bool object__drop(const struct act *act, const struct ident *id, enum sql_purge purge,
+    struct sql_object **was, struct err *err);
+MUST bool object__rename(const struct act *act, const json_t *body, struct err *err);
+MUST bool object__list(const struct act *act, struct str ns, const struct page *page,
+    struct str **names, size_t *n, struct str *next, struct err *err);

@@ -1,0 +1,79 @@
+#include "view.h"
+
+#include "arena.h"
+#include "cache.h"
+#include "object_priv.h"
+
+bool view_load(struct arena *a, struct catalog *c, const struct ident *id,
+    const struct sql_object *row, struct loaded *out, struct err *err)
+{
+    const struct act act = {a, c, NULL, SQL_VIEW};
+    return object__load(&act, id, row, out, err);
+}
+
+bool view_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
+    const json_t *body, struct loaded *out, struct err *err)
+{
+    const struct act act = {a, c, by, SQL_VIEW};
+    return object__create(&act, ns, body, out, err);
+}
+
+/* NOLINTNEXTLINE(readability-function-size): a request and who sent it */
+bool view_replace(struct arena *a, struct catalog *c, const struct caller *by,
+    const struct ident *id, const json_t *body, struct str digest, struct loaded *out,
+    struct err *err)
+{
+    const struct act act = {a, c, by, SQL_VIEW};
+    return object__commit(&act, id, body, digest, out, err);
+}
+
+bool view_register(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
+    const json_t *body, struct loaded *out, struct err *err)
+{
+    const struct act act = {a, c, by, SQL_VIEW};
+    return object__register(&act, ns, body, out, err);
+}
+
+/* May the file of a view that was dropped go? */
+static bool is_garbage(const struct act *act, struct str location)
+{
+    const struct metadata *m;
+    struct err ignored;
+    bool enabled;
+    if (!object__metadata(act->a, act->c, SQL_VIEW, location, &m, &ignored))
+        return false;
+    const json_t *gc = json_object_get(metadata_head(m)->properties, "gc.enabled");
+    struct str text = {json_string_value(gc), json_string_length(gc)};
+    return !text.p || (str_to_bool(text, &enabled) && enabled);
+}
+
+bool view_drop(struct arena *a, struct catalog *c, const struct caller *by, const struct ident *id,
+    struct err *err)
+{
+    const struct act act = {a, c, by, SQL_VIEW};
+    struct sql_object *was;
+    struct err ignored;
+    TRY(object__drop(&act, id, SQL_KEEP_FILES, &was, err));
+    if (!was)
+        return true;
+    if (is_garbage(&act, was->metadata_location) &&
+        !store_delete(c->store, was->metadata_location, &ignored))
+        err_clear(&ignored);
+    cache_drop(c->cache, was->metadata_location);
+    return true;
+}
+
+bool view_rename(struct arena *a, struct catalog *c, const struct caller *by, const json_t *body,
+    struct err *err)
+{
+    const struct act act = {a, c, by, SQL_VIEW};
+    return object__rename(&act, body, err);
+}
+
+/* NOLINTNEXTLINE(readability-function-size): a list and its page */
+bool view_list(struct arena *a, struct catalog *c, struct str ns, const struct page *page,
+    struct str **names, size_t *n, struct str *next, struct err *err)
+{
+    const struct act act = {a, c, NULL, SQL_VIEW};
+    return object__list(&act, ns, page, names, n, next, err);
+}
