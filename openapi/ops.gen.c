@@ -574,6 +574,7 @@ static const struct param params_load_view[] = {
     {"namespace", IN_PATH, PARAM_NAMESPACE, true, 0, 0, NULL},
     {"view", IN_PATH, PARAM_NAME, true, 0, 0, NULL},
     {"referenced-by", IN_QUERY, PARAM_STRING, false, 0, 16384, NULL},
+    {"If-None-Match", IN_HEADER, PARAM_STRING, false, 0, 8192, NULL},
 };
 static const struct param params_view_exists[] = {
     {"namespace", IN_PATH, PARAM_NAMESPACE, true, 0, 0, NULL},
@@ -1064,7 +1065,7 @@ const struct op op_rows[OP_COUNT] = {
         .body_limit = 0,
         .success = 200,
         .mutates = false,
-        .served = false,
+        .served = true,
     },
     [OP_CREATE_VIEW] = {
         .id = OP_CREATE_VIEW,
@@ -1081,7 +1082,7 @@ const struct op op_rows[OP_COUNT] = {
         .body_limit = 0,
         .success = 200,
         .mutates = true,
-        .served = false,
+        .served = true,
     },
     [OP_LOAD_VIEW] = {
         .id = OP_LOAD_VIEW,
@@ -1090,15 +1091,15 @@ const struct op op_rows[OP_COUNT] = {
         .path = "/v1/{prefix}/namespaces/{namespace}/views/{view}",
         .endpoint = "GET /v1/{prefix}/namespaces/{namespace}/views/{view}",
         .params = params_load_view,
-        .n_params = 3,
+        .n_params = 4,
         .body = NULL,
         .body_required = false,
-        .lane = LANE_SLOW,
+        .lane = LANE_FAST,
         .lookup = LOOKUP_VIEW,
         .body_limit = 0,
         .success = 200,
         .mutates = false,
-        .served = false,
+        .served = true,
     },
     [OP_VIEW_EXISTS] = {
         .id = OP_VIEW_EXISTS,
@@ -1110,12 +1111,12 @@ const struct op op_rows[OP_COUNT] = {
         .n_params = 2,
         .body = NULL,
         .body_required = false,
-        .lane = LANE_SLOW,
+        .lane = LANE_FAST,
         .lookup = LOOKUP_VIEW,
         .body_limit = 0,
         .success = 204,
         .mutates = false,
-        .served = false,
+        .served = true,
     },
     [OP_REPLACE_VIEW] = {
         .id = OP_REPLACE_VIEW,
@@ -1132,7 +1133,7 @@ const struct op op_rows[OP_COUNT] = {
         .body_limit = 0,
         .success = 200,
         .mutates = true,
-        .served = false,
+        .served = true,
     },
     [OP_DROP_VIEW] = {
         .id = OP_DROP_VIEW,
@@ -1149,7 +1150,7 @@ const struct op op_rows[OP_COUNT] = {
         .body_limit = 0,
         .success = 204,
         .mutates = true,
-        .served = false,
+        .served = true,
     },
     [OP_RENAME_VIEW] = {
         .id = OP_RENAME_VIEW,
@@ -1166,7 +1167,7 @@ const struct op op_rows[OP_COUNT] = {
         .body_limit = 0,
         .success = 204,
         .mutates = true,
-        .served = false,
+        .served = true,
     },
     [OP_REGISTER_VIEW] = {
         .id = OP_REGISTER_VIEW,
@@ -1183,7 +1184,7 @@ const struct op op_rows[OP_COUNT] = {
         .body_limit = 0,
         .success = 200,
         .mutates = true,
-        .served = false,
+        .served = true,
     },
     [OP_LIST_FUNCTIONS] = {
         .id = OP_LIST_FUNCTIONS,

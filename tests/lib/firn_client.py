@@ -271,6 +271,10 @@ def table_path(ns, name, how=enc):
     return f"{ns_path(ns, how)}/tables/{how(name)}"
 
 
+def view_path(ns, name, how=enc):
+    return f"{ns_path(ns, how)}/views/{how(name)}"
+
+
 # --- bodies ---------------------------------------------------------------------------
 
 
@@ -331,6 +335,21 @@ def assert_ref(number=None, ref="main"):
 
 def assert_uuid(uuid):
     return {"type": "assert-table-uuid", "uuid": uuid}
+
+
+def representation(text="SELECT 1", dialect="spark"):
+    return {"type": "sql", "sql": text, "dialect": dialect}
+
+
+def view_version(*representations, number=1, schema=0, ms=1700000000000, **more):
+    return {"version-id": number, "timestamp-ms": ms, "schema-id": schema, "summary": {"engine-name": "Spark"},
+            "default-namespace": ["a"], "representations": list(representations or [representation()])} | more
+
+
+def replace_version(*representations, **more):
+    """What a client sends for another text: a version, made the current one."""
+    return [{"action": "add-view-version", "view-version": view_version(*representations, **more)},
+            {"action": "set-current-view-version", "view-version-id": -1}]
 
 
 def create_updates(metadata, version=2):
@@ -467,6 +486,35 @@ class Api:
     def rename(self, source, destination):
         both = [{"namespace": levels_of(ns), "name": name} for ns, name in (source, destination)]
         return self.post("/v1/tables/rename", {"source": both[0], "destination": both[1]})
+
+    # -- views --
+
+    def create_view(self, ns, name, version=None, schema=None, **members):
+        body = {"name": name, "schema": schema or simple(), "view-version": version or view_version()} | members
+        return self.post(f"{ns_path(ns)}/views", body)
+
+    def load_view(self, ns, name, **headers):
+        return self.get(view_path(ns, name), **headers)
+
+    def replace_view(self, ns, name, updates, requirements=()):
+        return self.post(view_path(ns, name), {"requirements": list(requirements), "updates": list(updates)})
+
+    def drop_view(self, ns, name):
+        return self.delete(view_path(ns, name))
+
+    def view_names(self, ns):
+        listed = self.get(f"{ns_path(ns)}/views").ok().json["identifiers"]
+        assert all(i["namespace"] == levels_of(ns) for i in listed)
+        return [i["name"] for i in listed]
+
+    def rename_view(self, source, destination):
+        both = [{"namespace": levels_of(ns), "name": name} for ns, name in (source, destination)]
+        return self.post("/v1/views/rename", {"source": both[0], "destination": both[1]})
+
+    def register_view(self, ns, name, location):
+        return self.post(f"{ns_path(ns)}/register-view", {"name": name, "metadata-location": location})
+
+    # -- tables --
 
     def register(self, ns, name, location, **more):
         return self.post(f"{ns_path(ns)}/register", {"name": name, "metadata-location": location} | more)

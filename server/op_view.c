@@ -1,0 +1,75 @@
+/* Views: arguments in, one catalog function, one reply. */
+#include "call.h"
+#include "view.h"
+
+bool op_list_views(struct call *c)
+{
+    struct page page = call_page(c);
+    struct str ns = call_ns(c), *names, next;
+    size_t n;
+    TRY(view_list(c->arena, c->server->catalog, ns, &page, &names, &n, &next, &c->err));
+    return reply_identifiers(c, ns, names, n, next);
+}
+
+bool op_create_view(struct call *c)
+{
+    struct caller by = call_caller(c);
+    struct loaded v;
+    TRY(view_create(c->arena, c->server->catalog, &by, call_ns(c), c->json, &v, &c->err));
+    return reply_loaded(c, &v, VARIANT_ALL);
+}
+
+bool op_load_view(struct call *c)
+{
+    struct catalog *catalog = c->server->catalog;
+    const struct sql_object *row = &c->found.object;
+    struct loaded v; /* held by the arena */
+    struct str etag;
+    TRY(call_need_object(c, SQL_VIEW));
+    if (reply_client_has(c, VARIANT_ALL, &etag)) {
+        TRY(object_check_file(catalog, row, &c->err));
+        return reply_not_modified(c, etag);
+    }
+    struct ident id = call_ident(c);
+    TRY(view_load(c->arena, catalog, &id, row, &v, &c->err));
+    return reply_loaded(c, &v, VARIANT_ALL);
+}
+
+bool op_view_exists(struct call *c)
+{
+    TRY(call_need_object(c, SQL_VIEW));
+    return reply_empty(c);
+}
+
+bool op_replace_view(struct call *c)
+{
+    struct ident id = call_ident(c);
+    struct caller by = call_caller(c);
+    struct str digest = call_digest(c, &id);
+    struct loaded v;
+    TRY(view_replace(c->arena, c->server->catalog, &by, &id, c->json, digest, &v, &c->err));
+    return reply_loaded(c, &v, VARIANT_ALL);
+}
+
+bool op_drop_view(struct call *c)
+{
+    struct ident id = call_ident(c);
+    struct caller by = call_caller(c);
+    TRY(view_drop(c->arena, c->server->catalog, &by, &id, &c->err));
+    return reply_empty(c);
+}
+
+bool op_rename_view(struct call *c)
+{
+    struct caller by = call_caller(c);
+    TRY(view_rename(c->arena, c->server->catalog, &by, c->json, &c->err));
+    return reply_empty(c);
+}
+
+bool op_register_view(struct call *c)
+{
+    struct caller by = call_caller(c);
+    struct loaded v;
+    TRY(view_register(c->arena, c->server->catalog, &by, call_ns(c), c->json, &v, &c->err));
+    return reply_loaded(c, &v, VARIANT_ALL);
+}
