@@ -6,7 +6,8 @@
 #
 # The catalog must be new, with a new warehouse folder that this user may write, written
 # file:/… with one slash (a test compares with Java's spelling), and it must allow locations
-# below file:/tmp. Runs the catalog class, and five of its bodies that it has no switch for.
+# below file:/tmp. Runs the catalog class, five of its bodies that it has no switch for, and the
+# view class.
 # Every rck.X is also the client's property X, which is how a token or a warehouse gets in.
 #
 # env: RCK_CACHE (class path lists, compiled classes), RCK_REPORTS (a folder that keeps JUnit's
@@ -91,7 +92,8 @@ for name in "${!CATALOG_@}"; do
 done
 
 package=org.apache.iceberg.rest
-select=(--select-class "$package.RESTCompatibilityKitCatalogTests")
+select=(--select-class "$package.RESTCompatibilityKitCatalogTests"
+    --select-class "$package.RESTCompatibilityKitViewCatalogTests")
 for method in testListNestedNamespaces testDropNamespaceWithNestedNamespace \
     testNamespaceWithSlash testTableNameWithSlash createTableInUniqueLocation; do
     select+=(--select-method "$package.BeyondKitTests#$method")
