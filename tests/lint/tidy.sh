@@ -4,9 +4,9 @@
 set -eu
 cd "$(dirname "$0")/../.."
 folder=${1:?folder}
+mkdir -p "$folder/passed"
 [ -f "$folder/build.ninja" ] || CC=clang meson setup "$folder" . >"$folder.log" 2>&1 || { cat "$folder.log"; exit 1; }
 ninja -C "$folder" build.ninja >/dev/null
-mkdir -p "$folder/passed"
 
 # a file's verdict holds as long as neither it, nor any header, nor the rules change
 common=$(find server openapi sql storage catalog -name '*.h' | sort | xargs cat .clang-tidy - | sha256sum)
