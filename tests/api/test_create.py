@@ -5,6 +5,7 @@ import re
 import pytest
 
 from firn_client import field, now_ms, ns_path, order, simple, spec, struct
+from firn_server import local_path
 
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
@@ -502,6 +503,22 @@ def test_locations_outside(api, ns):
     assert api.names(ns) == []
 
 
+def test_symbolic_links_lead_nowhere(api, ns, tmp_path):
+    """On local files: a link inside the warehouse that points elsewhere is not followed, neither to write nor
+    to read; nor does a file become a folder."""
+    if api.store.kind != "file":
+        return
+    (tmp_path / "x.metadata.json").write_text("{}")
+    (local_path(api.store.base) / f"link-{ns}").symlink_to(tmp_path)
+    (local_path(api.store.base) / f"file-{ns}").write_text("x")
+    for place in (f"link-{ns}/t", f"file-{ns}/t"):
+        answer = api.create(ns, "t", location=f"{api.store.base}/{place}")
+        assert answer.status in (400, 403), answer
+    answer = api.register(ns, "t", f"{api.store.base}/link-{ns}/x.metadata.json")
+    assert answer.status in (400, 403), answer
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.metadata.json"] and api.names(ns) == []
+
+
 def test_location_of_a_live_table(api, ns):
     """Never shared, never one inside another: 409 AlreadyExistsException."""
     one = api.table(ns, "one", location=f"{api.store.base}/{ns}/a/b")
@@ -533,7 +550,6 @@ def test_long_names_have_short_locations(api):
 
 def test_folders_for_clients_that_make_none(api, ns):
     """On local files `<location>/metadata` and `<location>/data` are made: DuckDB makes no folders."""
-    from firn_server import local_path
     if api.store.kind != "file":
         assert made(api, ns)["location"].startswith("s3://")
         return

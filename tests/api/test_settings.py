@@ -297,15 +297,87 @@ def test_second_server_on_the_same_sqlite_file(server):
 
 
 def test_ready_quickly_and_small():
-    """Ready within a tenth of a second (more under a sanitizer), 20 MB when idle."""
+    """Ready within a tenth of a second, plus the handshakes with PostgreSQL; 20 MB when idle."""
     with Server() as firn:
-        firn.stop()
-        begin = time.monotonic()
-        firn.start()
-        took = time.monotonic() - begin
-        assert took < 1.0 * SLOWNESS, took
+        took = []
+        for _ in range(5):
+            firn.stop()
+            begin = time.monotonic()
+            firn.start()
+            took.append(time.monotonic() - begin)
+        assert min(took) < (0.1 if firn.db.kind == "sqlite" else 0.5) * SLOWNESS, took
         if SLOWNESS == 1:
             assert firn.rss_kb() <= 20 * 1024
+
+
+def on_postgresql(server):
+    """Settings of PostgreSQL are tried where there is one."""
+    return server.db.kind == "postgresql"
+
+
+def whole_life(firn):
+    """A bit of everything."""
+    api = Api(firn)
+    ns = api.new_namespace({"a": "b"})
+    table = api.table(ns, "t")
+    table.append(1, 1)
+    table.append(2, 2, 1)
+    table.commit(requirements=[{"type": "assert-create"}]).fails(409)
+    api.rename((ns, "t"), (ns, "u")).expect(204)
+    assert api.names(ns) == ["u"] and api.load(ns, "u").ok().json["metadata"]["current-snapshot-id"] == 2
+    assert len(api.get(f"{ns_path(ns)}/tables?pageToken=&pageSize=1").ok().json["identifiers"]) == 1
+    api.delete(ns_path(ns)).fails(409)
+    api.drop(ns, "u").expect(204)
+    api.delete(ns_path(ns)).expect(204)
+    api.close()
+
+
+@pytest.mark.parametrize("env", [{"FIRN_PG_PREPARED": "false"}, {"FIRN_PG_POOL": "1"}, {"FIRN_WORKERS": "1"},
+                                 {"FIRN_WORKERS": "8"}, {"FIRN_CACHE": "0"}, {"FIRN_SLOW_THREADS": "1"}],
+                         ids=lambda env: "".join(f"{k}={v}" for k, v in env.items()))
+def test_the_same_with_other_settings(env):
+    """Without named statements (old poolers), without a cache, with other numbers of threads."""
+    with Server(env=env) as firn:
+        whole_life(firn)
+
+
+def test_several_database_hosts(server):
+    """A URI with several hosts: the one that answers and takes writes is used."""
+    if not on_postgresql(server):
+        return
+    head, _, rest = server.db.uri.partition("@")
+    host, _, name = rest.partition("/")
+    with server.replica(env={"FIRN_DATABASE": f"{head}@127.0.0.1:1,{host}/{name}?target_session_attrs=read-write"}) as other:
+        whole_life(other)
+
+
+def test_database_of_another_encoding(server):
+    """Names are UTF-8: a database that cannot hold them is refused at the start."""
+    if not on_postgresql(server):
+        return
+    import psycopg
+    with psycopg.connect(server.db.cluster, autocommit=True) as db:
+        db.execute("DROP DATABASE IF EXISTS firn_ascii")
+        db.execute("CREATE DATABASE firn_ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'")
+        try:
+            uri = server.db.cluster.rpartition("/")[0] + "/firn_ascii"
+            refused(server.replica(), env={"FIRN_DATABASE": uri, "FIRN_START_TIMEOUT": "1"}, says=["UTF8"])
+        finally:
+            db.execute("DROP DATABASE firn_ascii WITH (FORCE)")
+
+
+def test_ipv6():
+    """Loopback has two addresses."""
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return
+    with Server(env={"FIRN_LISTEN": "[::1]:0"}) as firn:
+        assert firn.address.startswith("[::1]:")
+        with socket.create_connection(("::1", firn.host_port[1]), timeout=5) as wire:
+            wire.sendall(b"GET /v1/config HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+            assert wire.recv(100).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
