@@ -77,10 +77,10 @@ static void enqueue(struct exec *e, struct exec_task *t)
 {
     STAILQ_INSERT_TAIL(&e->queue, t, link);
     e->n_queue++;
-    pthread_cond_signal(&e->work);
 }
 
-/* A task of the key has ended: the next one's turn, behind what other keys have waiting. */
+/* A task of the key has ended: the next one's turn, behind what other keys have waiting. Nobody is
+ * woken: the thread that ended the task takes one from the queue itself. */
 static void key_pass_on(struct exec *e, int64_t value)
 {
     struct key *k = key_find(e, value);
@@ -217,9 +217,13 @@ static enum exec_result submit_locked(struct exec *e, struct exec_task *t, unsig
 static enum exec_result submit(struct exec *e, struct exec_task *t, unsigned bound)
 {
     pthread_mutex_lock(&e->lock);
+    unsigned before = e->n_queue;
     enum exec_result r = submit_locked(e, t, bound);
+    bool wake = e->n_queue > before;
     gauge(e);
     pthread_mutex_unlock(&e->lock);
+    if (wake) /* without the lock, which the woken thread needs first */
+        pthread_cond_signal(&e->work);
     return r;
 }
 

@@ -233,8 +233,8 @@ void sql__give(struct sql *s, struct db **dbp)
         s->lost_n += p->idle_n;
         close_idle(s, p);
     }
-    pthread_cond_signal(&s->freed);
     pthread_mutex_unlock(&s->mutex);
+    pthread_cond_signal(&s->freed);
     if (!db)
         return;
     sql__disconnect(s, &db);

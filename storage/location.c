@@ -61,7 +61,7 @@ static bool check_characters(struct str uri, struct err *err)
     for (size_t i = 0; i < uri.n; i++) {
         const unsigned char *p = (const unsigned char *)uri.p + i;
         const char *what = bad_byte(*p);
-        if (!what && is_invisible(p, uri.n - i))
+        if (!what && *p >= 0x80 && is_invisible(p, uri.n - i))
             what = "an invisible character";
         if (what)
             return err_set(err, ERR_STORE_BAD_URI, "Invalid location: %s at byte %zu", what, i);

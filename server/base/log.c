@@ -180,10 +180,16 @@ void log_str(struct log_line *l, const char *key, struct str value)
 
 void log_i64(struct log_line *l, const char *key, int64_t value)
 {
-    char text[24];
-    int n = snprintf(text, sizeof(text), "%lld", (long long)value);
-    if (put_key(l, key, (size_t)n))
-        put(l, text, (size_t)n);
+    char text[24], *end = text + sizeof(text), *p = end;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do
+        *--p = (char)('0' + left % 10);
+    while (left /= 10);
+    if (value < 0)
+        *--p = '-';
+    size_t n = (size_t)(end - p);
+    if (put_key(l, key, n))
+        put(l, p, n);
 }
 
 /* Lines of one thread that wait for its flush. */
