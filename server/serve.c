@@ -270,9 +270,11 @@ static void drain(struct serving *s)
 /* In reverse order of start; anything may be missing. */
 static void stop(struct serving *s)
 {
+    /* Calls that run end first: they hand their answers to the workers. The lane itself outlives
+     * the workers, which may still ask it and are refused. */
     if (s->server.exec) {
         exec_stop(s->server.exec);
-        if (!exec_join(&s->server.exec, clock_mono_us() + LATE_US)) {
+        if (!exec_wait_idle(s->server.exec, clock_mono_us() + LATE_US)) {
             log_write(LOG_WARN, "stop", "calls do not end: their clients get no answer");
             log_flush();
             _exit(0);
@@ -280,6 +282,7 @@ static void stop(struct serving *s)
     }
     while (s->n_workers)
         worker_stop(&s->workers[--s->n_workers]);
+    (void)exec_join(&s->server.exec, INT64_MAX);
     admin_stop(&s->admin);
     catalog_free(&s->server.catalog);
     store_close(&s->store);
