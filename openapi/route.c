@@ -91,12 +91,20 @@ static const struct op_path *find_path(struct str path, struct pieces *pieces)
     return NULL;
 }
 
+/* What answers a method. Where the specification has no HEAD, it is the GET without its body. */
+static const struct op *method_row(const struct op_path *path, enum op_method method)
+{
+    const struct op *row = path->by_method[method];
+
+    return row || method != OP_HEAD ? row : path->by_method[OP_GET];
+}
+
 static struct str allowed(struct arena *a, const struct op_path *path)
 {
     struct str list = STR("");
 
     for (unsigned m = 0; m < OP_METHOD_COUNT; m++)
-        if (path->by_method[m])
+        if (method_row(path, (enum op_method)m))
             list = arena_printf(a, "%.*s%s%s", STR_ARG(list), list.n ? ", " : "", method_names[m]);
     return list;
 }
@@ -145,11 +153,11 @@ bool op_find(struct arena *a, enum op_method method, struct str path, struct rou
         return err_set(err, ERR_NO_ROUTE, "No route for request: %s%s%s",
             method < OP_METHOD_COUNT ? name : "", method < OP_METHOD_COUNT ? " " : "",
             op__excerpt(path, shown));
-    if (method >= OP_METHOD_COUNT || !found->by_method[method]) {
+    if (method >= OP_METHOD_COUNT || !method_row(found, method)) {
         *allow = allowed(a, found);
         return err_set(err, ERR_METHOD, "%s is not allowed on %s: expected %.*s", name,
             op__excerpt(path, shown), STR_ARG(*allow));
     }
-    *out = (struct route){.op = found->by_method[method]};
+    *out = (struct route){.op = method_row(found, method)};
     return decode_args(a, found, &pieces, out, err);
 }

@@ -16,11 +16,13 @@
 #include "http.h"
 #include "log.h"
 #include "metric.h"
+#include "reports.h"
 
 enum {
     CONNECTIONS = 32,
     BODY_MAX = 4096,
     METRICS_MAX = 16 * 1024 * 1024,
+    REPORTS_MAX = 4 * 1024 * 1024,
     ASK_TIMEOUT_MS = 2000,
 #ifdef FIRN_SANITIZE
     STACK_BYTES = 4 * 1024 * 1024,
@@ -71,6 +73,15 @@ static void answer_metrics(struct call *c)
     reply_text(c, "text/plain; version=0.0.4", buf_take(&b, c->arena));
 }
 
+static void answer_reports(struct call *c)
+{
+    struct buf b;
+
+    buf_init(&b, REPORTS_MAX);
+    reports_render(c->server->reports, &b);
+    reply_text(c, "application/json", buf_take(&b, c->arena));
+}
+
 static bool head(void *owner, struct call *c)
 {
     (void)owner;
@@ -90,9 +101,11 @@ static enum http_next start(void *owner, struct call *c)
         answer_ready(c);
     } else if (str_eq(c->path, STR("/metrics"))) {
         answer_metrics(c);
+    } else if (str_eq(c->path, STR("/reports"))) {
+        answer_reports(c);
     } else {
         err_set(&c->err, ERR_NO_ROUTE,
-            "Nothing is served here but /health/live, /health/ready and /metrics");
+            "Nothing is served here but /health/live, /health/ready, /metrics and /reports");
         reply_error(c);
     }
     return HTTP_REPLY;

@@ -17,7 +17,7 @@ struct progress {
 };
 
 /* On a socket of http_bind. GET /health/live (200 while the thread runs), /health/ready (200 or
- * 503 with the reason), /metrics (Prometheus text). */
+ * 503 with the reason), /metrics (Prometheus text), /reports (the last reports of engines). */
 MUST bool admin_start(
     const struct server *server, int listen_fd, struct admin **out, struct err *err);
 void admin_stop(struct admin **a);

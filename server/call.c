@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "config.h"
 #include "digest.h"
 
 struct call *call_new(const struct server *server)
@@ -57,6 +58,17 @@ struct str call_param(const struct call *c, const char *name)
 struct str call_header(const struct call *c, enum header h)
 {
     return c->headers[h];
+}
+
+bool call_from_allowed_page(const struct call *c)
+{
+    struct str origin = c->headers[HEADER_ORIGIN];
+    if (!origin.p)
+        return false;
+    for (const char *const *allowed = c->server->conf->cors_origins; *allowed; allowed++)
+        if (str_eq(origin, str_from(*allowed)))
+            return true;
+    return false;
 }
 
 struct str call_ns(const struct call *c)

@@ -16,6 +16,7 @@
 #include "str.h"
 
 struct config;
+struct reports;
 struct http;
 struct worker;
 
@@ -25,6 +26,7 @@ struct server {
     struct catalog *catalog;
     struct exec *exec;
     struct progress *progress; /* starting, serving, draining: see admin.h */
+    struct reports *reports;
 };
 
 /* X(name, as on the wire, what to do when it is repeated). The request headers that are kept; all
@@ -111,6 +113,8 @@ struct str call_arg(const struct call *c, const char *name);
  * it was not sent. Asserts that the operation's row has it. */
 struct str call_param(const struct call *c, const char *name);
 struct str call_header(const struct call *c, enum header h);
+/* Does the request come from a web page of an origin that the settings allow? */
+bool call_from_allowed_page(const struct call *c);
 
 /* The namespace, and namespace and table or view, that the path names. */
 struct str call_ns(const struct call *c);

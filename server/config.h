@@ -49,6 +49,8 @@
     X(s3_session_token, SECRET, "FIRN_S3_SESSION_TOKEN", "", 0, 0, "Session token")                \
     X(s3_path_style, TEXT, "FIRN_S3_PATH_STYLE", "auto", 0, 0,                                     \
         "true: bucket in the path; false: in the host name; auto: by the endpoint")                \
+    X(cors_origins, LIST, "FIRN_CORS_ORIGINS", "", 0, 0,                                           \
+        "Origins whose web pages may use the catalog, as browsers send them: https://HOST[:PORT]") \
     X(workers, INT, "FIRN_WORKERS", "0", 0, 256, "Event loops; 0: one per core")                   \
     X(slow_threads, INT, "FIRN_SLOW_THREADS", "0", 0, 1024,                                        \
         "Threads of the slow lane; 0: eight per core, at least 16")                                \

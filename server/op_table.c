@@ -1,6 +1,7 @@
 /* Tables: arguments in, one catalog function, one reply. */
 #include "call.h"
 #include "metric.h"
+#include "reports.h"
 #include "table.h"
 
 bool op_list_tables(struct call *c)
@@ -84,10 +85,21 @@ bool op_rename_table(struct call *c)
     return reply_empty(c);
 }
 
-/* Reports are counted; their content interests nobody who decides anything here. */
+static enum metric report_metric(const json_t *report)
+{
+    struct str type = str_from(json_string_value(json_object_get(report, "report-type")));
+    if (str_eq_nocase(type, STR("scan-report")))
+        return METRIC_scan_reports_total;
+    return str_eq_nocase(type, STR("commit-report")) ? METRIC_commit_reports_total
+                                                     : METRIC_unknown_reports_total;
+}
+
+/* Counted and kept for an administrator; nothing here is decided by them. */
 bool op_report_metrics(struct call *c)
 {
     TRY(call_need_object(c, SQL_TABLE));
-    metric_add(METRIC_metrics_reports_total, 1);
+    struct ident id = call_ident(c);
+    metric_add(report_metric(c->json), 1);
+    reports_keep(c->server->reports, &id, c->body);
     return reply_empty(c);
 }

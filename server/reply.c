@@ -27,6 +27,11 @@ static void begin(struct call *c, int status, struct str cache_control)
     reply_header(c, "X-Request-ID", c->id);
     reply_header(c, "X-Content-Type-Options", STR("nosniff"));
     reply_header(c, "Cache-Control", cache_control);
+    if (call_from_allowed_page(c)) {
+        reply_header(c, "Access-Control-Allow-Origin", call_header(c, HEADER_ORIGIN));
+        reply_header(c, "Access-Control-Expose-Headers", STR("ETag, Retry-After, X-Request-ID"));
+        reply_header(c, "Vary", STR("Origin"));
+    }
 }
 
 static void body(struct call *c, struct str *pieces, size_t n)
@@ -341,8 +346,31 @@ static struct str readable(struct arena *a, struct str text)
     return (struct str){p, text.n};
 }
 
+/* A browser asks before it lets a page's script send a request: OPTIONS, on any path that exists.
+ */
+static bool is_preflight(const struct call *c)
+{
+    return c->err.kind == ERR_METHOD && str_eq(c->method, STR("OPTIONS")) &&
+           call_from_allowed_page(c);
+}
+
+static void reply_preflight(struct call *c)
+{
+    err_clear(&c->err);
+    begin(c, 204, STR("no-store"));
+    reply_header(c, "Access-Control-Allow-Methods", c->allow);
+    reply_header(c, "Access-Control-Allow-Headers",
+        STR("Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Client-Version, "
+            "X-Iceberg-Access-Delegation, X-Request-ID"));
+    reply_header(c, "Access-Control-Max-Age", STR("600"));
+}
+
 void reply_error(struct call *c)
 {
+    if (is_preflight(c)) {
+        reply_preflight(c);
+        return;
+    }
     enum err_kind kind = c->err.kind;
     int status = err_status(kind);
     struct buf b;

@@ -17,7 +17,7 @@
 struct call;
 struct loaded;
 
-enum { REPLY_HEADERS_MAX = 12 };
+enum { REPLY_HEADERS_MAX = 16 };
 
 struct reply {
     int status;         /* 0: none yet */

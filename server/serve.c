@@ -16,6 +16,7 @@
 #include "http.h"
 #include "log.h"
 #include "metric.h"
+#include "reports.h"
 #include "sql.h"
 #include "store.h"
 #include "worker.h"
@@ -285,6 +286,7 @@ static void stop(struct serving *s)
     (void)exec_join(&s->server.exec, INT64_MAX);
     admin_stop(&s->admin);
     catalog_free(&s->server.catalog);
+    reports_free(&s->server.reports);
     store_close(&s->store);
     sql_close(&s->sql);
     if (s->listen_fd >= 0)
@@ -305,6 +307,7 @@ bool serve(const struct config *conf, struct err *err)
     s->listen_fd = s->admin_fd = -1;
     s->server.conf = conf;
     s->server.progress = &s->progress;
+    s->server.reports = reports_new();
     sigemptyset(&s->signals);
     sigaddset(&s->signals, SIGTERM);
     sigaddset(&s->signals, SIGINT);

@@ -35,7 +35,9 @@ struct buf;
     X(json_dumps_total, COUNTER, "Fragments written from a tree.")                                 \
     X(bytes_copied_total, COUNTER, "Metadata bytes copied by commits.")                            \
     X(allocations_total, COUNTER, "Allocations outside arenas.")                                   \
-    X(metrics_reports_total, COUNTER, "Scan and commit reports received.")                         \
+    X(scan_reports_total, COUNTER, "Scan reports received.")                                       \
+    X(commit_reports_total, COUNTER, "Commit reports received.")                                   \
+    X(unknown_reports_total, COUNTER, "Reports of a type that this server does not know.")         \
     X(arena_peak_bytes, GAUGE, "Largest memory use of one call.")
 
 enum metric {

@@ -136,7 +136,8 @@ def test_reports_are_counted(server, api):
                                            "metrics": {"a": {"unit": "count", "value": 1}}, "metadata": {"k": "v"},
                                            "new": [1]}).expect(204)
     after = server.metrics()
-    assert after["firn_metrics_reports_total"] - before["firn_metrics_reports_total"] == 3
+    kinds = ("scan", "commit", "unknown")
+    assert [after[f"firn_{k}_reports_total"] - before[f"firn_{k}_reports_total"] for k in kinds] == [1, 1, 1]
     assert after["firn_store_requests_total"] == before["firn_store_requests_total"]
     api.post(f"/v1/namespaces/none/tables/t/metrics", {"report-type": "scan-report"}).fails(404, "NoSuchTableException")
     for body in (b"{", b"[]"):
@@ -150,3 +151,17 @@ def test_health_command(server):
     assert done.returncode == 0 and "ready" in done.stdout
     done = server.run("health", env={"FIRN_ADMIN_LISTEN": "127.0.0.1:1"})
     assert done.returncode != 0 and "127.0.0.1:1" in done.stderr
+
+
+def test_the_last_reports_can_be_read(server, api):
+    """/reports of the admin address: newest first, with the table and the report as it was sent."""
+    table = api.table(api.new_namespace())
+    for number in range(70):
+        api.post(f"{table.path}/metrics", {"report-type": "scan-report", "table-name": "x", "snapshot-id": number,
+                                           "filter": True, "schema-id": 0, "projected-field-ids": [],
+                                           "projected-field-names": [], "metrics": {}}).expect(204)
+    status, headers, body = ask(server, "/reports")
+    reports = json.loads(body)["reports"]
+    assert status == 200 and len(reports) == 64
+    assert [r["report"]["snapshot-id"] for r in reports[:3]] == [69, 68, 67]
+    assert reports[0]["table"] == table.name and reports[0]["received-ms"] > 0

@@ -233,12 +233,12 @@ def test_methods_that_are_not_allowed(server, method):
         wire.send(f"{method} /v1/config HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
         got = wire.answer()
         error(got, 405)
-        assert got[1]["allow"] == "GET"
+        assert got[1]["allow"] == "GET, HEAD"
 
 
 @pytest.mark.parametrize("path,allow", [
-    ("/v1/namespaces", {"GET", "POST"}), ("/v1/namespaces/a", {"GET", "HEAD", "DELETE"}),
-    ("/v1/namespaces/a/tables", {"GET", "POST"}), ("/v1/namespaces/a/tables/t", {"GET", "HEAD", "POST", "DELETE"}),
+    ("/v1/namespaces", {"GET", "HEAD", "POST"}), ("/v1/namespaces/a", {"GET", "HEAD", "DELETE"}),
+    ("/v1/namespaces/a/tables", {"GET", "HEAD", "POST"}), ("/v1/namespaces/a/tables/t", {"GET", "HEAD", "POST", "DELETE"}),
     ("/v1/tables/rename", {"POST"}), ("/v1/namespaces/a/register", {"POST"}), ("/v1/namespaces/a/properties", {"POST"})])
 def test_allow_lists_what_there_is(server, path, allow):
     """The methods of the path, with and without a prefix."""

@@ -15,6 +15,8 @@ struct hit {
 static const struct hit hits[] = {
     {OP_GET,    "/openapi/catalog.yaml",                 OP_GET_DESCRIPTION,         NULL,         ""             },
     {OP_GET,    "/v1/config",                            OP_GET_CONFIG,              NULL,         ""             },
+    {OP_HEAD,   "/v1/config",                            OP_GET_CONFIG,              NULL,         ""             },
+    {OP_HEAD,   "/v1/wh/namespaces",                     OP_LIST_NAMESPACES,         "wh",         ""             },
     {OP_POST,   "/v1/oauth/tokens",                      OP_GET_TOKEN,               NULL,         ""             },
     {OP_GET,    "/v1/namespaces",                        OP_LIST_NAMESPACES,         NULL,         ""             },
     {OP_GET,    "/v1/wh/namespaces",                     OP_LIST_NAMESPACES,         "wh",         ""             },
@@ -133,15 +135,14 @@ static const struct {
     {OP_GET,          "/v1/config/",                  ERR_NO_ROUTE,    NULL,                NULL                                      },
     {OP_GET,          "/v1/x\x01\xff",                ERR_NO_ROUTE,    NULL,                "No route for request: GET /v1/x??"       },
     {OP_METHOD_COUNT, "/v1/nothing",                  ERR_NO_ROUTE,    NULL,                "No route for request: /v1/nothing"       },
-    {OP_DELETE,       "/v1/config",                   ERR_METHOD,      "GET",
-     "DELETE is not allowed on /v1/config: expected GET"                                                                              },
-    {OP_HEAD,         "/v1/config",                   ERR_METHOD,      "GET",               NULL                                      },
-    {OP_HEAD,         "/v1/namespaces",               ERR_METHOD,      "GET, POST",         NULL                                      },
+    {OP_DELETE,       "/v1/config",                   ERR_METHOD,      "GET, HEAD",
+     "DELETE is not allowed on /v1/config: expected GET, HEAD"                                                                        },
+    {OP_HEAD,         "/v1/tables/rename",            ERR_METHOD,      "POST",              NULL                                      },
     {OP_POST,         "/v1/wh/namespaces/a",          ERR_METHOD,      "GET, HEAD, DELETE", NULL                                      },
     {OP_GET,          "/v1/tables/rename",            ERR_METHOD,      "POST",              NULL                                      },
     {OP_POST,         "/v1/namespaces/%ZZ",           ERR_METHOD,      "GET, HEAD, DELETE", NULL                                      },
-    {OP_METHOD_COUNT, "/v1/namespaces",               ERR_METHOD,      "GET, POST",
-     "This method is not allowed on /v1/namespaces: expected GET, POST"                                                               },
+    {OP_METHOD_COUNT, "/v1/namespaces",               ERR_METHOD,      "GET, HEAD, POST",
+     "This method is not allowed on /v1/namespaces: expected GET, HEAD, POST"                                                         },
     {OP_GET,          "/v1/namespaces/%",             ERR_BAD_REQUEST, NULL,
      "namespace in the path: expected percent-encoded UTF-8 without NUL, found \"%\""                                                 },
     {OP_GET,          "/v1/namespaces/a%2",           ERR_BAD_REQUEST, NULL,                NULL                                      },
@@ -253,8 +254,8 @@ START_TEST(test_op_rows__what_is_served_and_listed)
         served += op_rows[i].served;
         listed += op_rows[i].served && op_rows[i].endpoint;
     }
-    ck_assert_uint_eq(served, 25);
-    ck_assert_uint_eq(listed, 23);
+    ck_assert_uint_eq(served, 27);
+    ck_assert_uint_eq(listed, 25);
     ck_assert_str_eq(
         op_rows[OP_LOAD_TABLE].endpoint, "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}");
     ck_assert_ptr_null(op_rows[OP_GET_CONFIG].endpoint);

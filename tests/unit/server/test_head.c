@@ -3,11 +3,15 @@
 #include <check.h>
 
 #include "call.h"
+#include "config.h"
 #include "uuid.h"
 
 static struct call *begin(const char *method, const char *uri)
 {
-    struct call *c = call_new(NULL);
+    static const char *const origins[] = {"https://ui.example", NULL};
+    static const struct config conf = {.cors_origins = origins};
+    static const struct server server = {.conf = &conf};
+    struct call *c = call_new(&server);
 
     c->method = str_from(method);
     c->uri = str_from(uri);
@@ -156,6 +160,9 @@ START_TEST(test_head__origin_and_content_encoding)
 
     ck_assert(header(c, "Origin", "https://elsewhere.example") && !head_check(c));
     refused(c, ERR_FORBIDDEN, CALL_KEEP);
+    c = begin("GET", "/");
+    ck_assert(header(c, "Origin", "https://ui.example") && head_check(c));
+    call_free(&c);
     c = begin("POST", "/");
     ck_assert(header(c, "Content-Encoding", "gzip") && !head_check(c));
     refused(c, ERR_MEDIA_TYPE, CALL_KEEP);
