@@ -271,13 +271,6 @@ def test_gzip_after_each_commit(api, ns):
             assert table.load(Accept_Encoding="gzip").ok().json["metadata"]["properties"]["round"] == str(i)
 
 
-def test_head_of_other_paths(api, ns):
-    """HEAD exists for namespaces and tables only; elsewhere it is not allowed."""
-    api.head("/v1/config").expect(405)
-    api.head("/v1/namespaces").expect(405)
-    api.head(f"/v1/namespaces/{ns}/tables").expect(405)
-
-
 def test_answers_of_both_paths_are_equal(api, ns, table):
     """A load right after the commit and one from another server on the same database are the same bytes."""
     table.append(1, 1)
