@@ -10,6 +10,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ENGINES = ("pg", "lite")
+# The database's time in milliseconds, stable within a statement; SQLite has now_ms() from lite.c.
+NOW_PG = "CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT)"
 HEAD = re.compile(r"-- name: (\w+)(?:\.(\w+))? \(([^)]*)\)(?: -> (.+))?$")
 
 
@@ -101,7 +103,8 @@ def source(statements, schema):
         out += [f"    [STMT_{n.upper()}] = {{", f'        .name = "{n}",']
         for e in ENGINES:
             if e in s["text"]:
-                out.append(f"        .text[ENGINE_{e.upper()}] =\n{literal(s['text'][e], 12)},")
+                lines = [x.replace("now_ms()", NOW_PG) if e == "pg" else x for x in s["text"][e]]
+                out.append(f"        .text[ENGINE_{e.upper()}] =\n{literal(lines, 12)},")
         out.append(f"        .params = {len(s['params'])},")
         out.append(f"        .columns = {len(s['columns'])},")
         if s["columns"]:

@@ -205,7 +205,7 @@ static const struct {
     {"23503", ERR_DB_REFERENCE, DB_GOOD },
     {"25006", ERR_UNAVAILABLE,  DB_SPENT}, /* a primary that has become a replica */
     {"25P03", ERR_UNAVAILABLE,  DB_SPENT}, /* idle in a transaction for too long */
-    {"55P03", ERR_UNAVAILABLE,  DB_GOOD }, /* lock_timeout */
+    {"55P03", ERR_DB_RETRY,     DB_GOOD }, /* lock_timeout */
     {"57014", ERR_UNAVAILABLE,  DB_GOOD }, /* cancelled, or statement_timeout */
     {"57P",   ERR_UNAVAILABLE,  DB_LOST }, /* shutting down, starting up, terminated */
     {"08",    ERR_UNAVAILABLE,  DB_LOST },

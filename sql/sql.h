@@ -5,7 +5,9 @@
  * Kinds of error, all functions: ERR_UNAVAILABLE (certainly nothing was done: the database is away,
  * or no connection was free), ERR_DB_UNIQUE (name or location taken), ERR_DB_REFERENCE (parent
  * missing or children left), ERR_OUTCOME_UNKNOWN (a change that was sent and could not be settled
- * before the deadline), ERR_INTERNAL. Absence is no error: out pointers become NULL, flags false.
+ * before the deadline), ERR_REPEATED (the key of the
+ * request was used by another meanwhile: nothing was done), ERR_INTERNAL. Absence is no error:
+ * out pointers become NULL, flags false.
  *
  * Blocking, slow lane only (asserted), except the lookup functions at the end. */
 #pragma once
@@ -42,13 +44,24 @@ MUST bool sql_ping(struct sql *s, struct err *err);
 /* --- who changes what: written with every change of a pointer or a name -------------------------
  */
 
+/* The answer to a request that carries a key, kept in the transaction of what it did. */
+struct sql_idem {
+    struct str key;
+    struct str digest; /* of the request, hex */
+    int64_t lifetime_ms;
+    int status;
+    struct str answer; /* absent: of a 200, the metadata location that the change leads to */
+    bool kept;         /* set by the function that kept it */
+};
+
 struct sql_change {
     struct str token;     /* unique: the uuid of the new metadata file, or a drawn one */
     struct str digest;    /* of the request, hex; may be absent */
     struct str principal; /* may be absent */
     struct str request_id;
     int64_t at_ms;
-    int64_t deadline_us; /* monotonic: until then an unclear outcome is settled by the token */
+    int64_t deadline_us;   /* monotonic: until then an unclear outcome is settled by the token */
+    struct sql_idem *idem; /* NULL: the request carries no key */
 };
 
 /* --- warehouses ---------------------------------------------------------------------------------
@@ -145,6 +158,29 @@ enum sql_swap_result { SQL_SWAPPED, SQL_SWAP_LOST, SQL_SWAP_LOCATION_TAKEN };
 MUST bool sql_object_swap(struct sql *s, const struct sql_swap *swaps, size_t n,
     enum sql_swap_result *out, struct err *err);
 
+/* Several objects in one transaction, all or none. */
+struct sql_write {
+    const struct sql_swap *swap; /* its new metadata location absent: it only must not have moved */
+    const struct sql_new_object *insert; /* or this */
+    struct sql_change by;                /* of the insert; a swap has its own */
+};
+struct sql_written {
+    bool done;
+    size_t at;                     /* not done: the write that could not be made, and why */
+    enum sql_swap_result swap;     /* when it is a swap */
+    enum sql_insert_result insert; /* when it is an insert */
+    enum sql_kind taken_by;
+};
+/* Swaps come first, in the order of the objects' ids, then inserts in the order of their names. The
+ * token of the first that is no mere look speaks for all. */
+MUST bool sql_object_write(struct sql *s, const struct sql_write *writes, size_t n,
+    struct sql_written *out, struct err *err);
+/* Puts an object in the place of the one of its name and kind, which keeps its id; inserts it when
+ * there is none. */
+MUST bool sql_object_replace(struct sql *s, const struct sql_new_object *o,
+    const struct sql_change *by, enum sql_insert_result *out, enum sql_kind *taken_by,
+    struct err *err);
+
 enum sql_rename_result {
     SQL_RENAMED,
     SQL_RENAME_NO_SOURCE,
@@ -161,6 +197,15 @@ enum sql_purge { SQL_KEEP_FILES, SQL_PURGE_FILES };
 MUST bool sql_object_drop(struct arena *a, struct sql *s, int64_t warehouse, enum sql_kind kind,
     struct str ns, struct str name, enum sql_purge purge, const struct sql_change *by,
     bool *dropped, struct sql_object **was, struct err *err);
+
+enum sql_unregister_result { SQL_UNREGISTERED, SQL_UNREGISTER_LOST, SQL_UNREGISTER_NONE };
+/* Drops an object whose pointer still is the given one. LOST: it moved; NONE: there is none. */
+MUST bool sql_object_unregister(struct sql *s, int64_t warehouse, enum sql_kind kind, struct str ns,
+    struct str name, struct str metadata_location, const struct sql_change *by,
+    enum sql_unregister_result *out, struct err *err);
+/* Where the pointer of a live object leads; absent: there is none of this id. */
+MUST bool sql_object_location(struct arena *a, struct sql *s, int64_t warehouse, int64_t object,
+    struct str *metadata_location, struct err *err);
 
 /* Names of one kind in a namespace, as sql_ns_page. */
 MUST bool sql_object_page(struct arena *a, struct sql *s, int64_t warehouse, struct str ns,

@@ -6,6 +6,7 @@
 #include "arena.h"
 #include "driver.h"
 #include "sql.h"
+#include "sql_keep.h"
 
 /* Connections of one role. */
 struct pool {
@@ -96,6 +97,7 @@ struct unit {
     int64_t deadline_us;
     enum unit_end end;
     bool unclear; /* an earlier attempt's commit was sent and not answered */
+    bool keyed;   /* the request's key and answer are written in this attempt */
 };
 
 /* Does the work inside the transaction. Sets u->end (UNIT_COMMIT to begin with) and returns true,
@@ -114,8 +116,9 @@ struct claim {
     const char *kind;
     struct str location, metadata_location;
 };
-/* Writes the change row. When its token is there already, u->end becomes UNIT_APPLIED and the work
- * must stop. A repetition waits here for the transaction whose answer was lost. */
+/* Writes the change row, and the first time the answer of the request's key. When the token is
+ * there already, u->end becomes UNIT_APPLIED and the work must stop. A repetition waits here for
+ * the transaction whose answer was lost. ERR_REPEATED: another request used the key. */
 MUST bool unit_claim(struct unit *u, const struct claim *c, struct err *err);
 /* For a unit that found nothing to change: if an earlier attempt's commit is unclear, looks whether
  * that was why; u->end becomes UNIT_APPLIED or UNIT_ABANDON. */
@@ -126,6 +129,13 @@ struct str change_relative(struct str location, struct str metadata_location);
 struct str change_absolute(struct arena *a, struct str location, struct str stored);
 
 /* --- parts of units --- */
+
+/* *ns_id: the namespace's id, 0 when there is none. */
+MUST bool object_find(struct unit *u, struct str ns, struct str name, int64_t *ns_id,
+    struct sql_object **out, struct err *err);
+/* *kept false: the key is taken. */
+MUST bool idem_keep(
+    struct unit *u, int64_t object, struct str metadata_location, bool *kept, struct err *err);
 
 /* Occupies a place, or finds it taken. */
 MUST bool place_occupy(

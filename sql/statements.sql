@@ -144,9 +144,37 @@ SELECT $1, $5, id, 'swap',
 FROM moved
 RETURNING token
 
+-- The same with the answer to a request that carried a key. A row of that key, expired or not, makes
+-- the whole statement fail.
+-- name: object_swap_keyed.pg (warehouse, id, old, new, token, digest, principal, request_id, at_ms, key, status, lifetime_ms) -> token
+WITH moved AS (
+    UPDATE object SET metadata_location = $4
+    WHERE warehouse_id = $1 AND id = $2 AND metadata_location = $3 AND namespace_id IS NOT NULL
+    RETURNING id, location
+), kept AS (
+    INSERT INTO idempotency
+        (warehouse_id, principal, request_key, digest, object_id, status, answer, expires_ms)
+    SELECT $1, coalesce($7, ''), $10, $6, id, CAST($11 AS BIGINT), $4,
+        now_ms() + CAST($12 AS BIGINT)
+    FROM moved
+)
+INSERT INTO change
+    (warehouse_id, token, object_id, kind, metadata_location, digest, principal, request_id, at_ms)
+SELECT $1, $5, id, 'swap',
+    CASE WHEN substr($4, 1, length(location) + 1) = location || '/'
+        THEN substr($4, length(location) + 1) ELSE $4 END,
+    $6, $7, $8, $9
+FROM moved
+RETURNING token
+
 -- name: object_swap (warehouse, id, old, new, location) -> id
 UPDATE object SET metadata_location = $4, location = $5
 WHERE warehouse_id = $1 AND id = $2 AND metadata_location = $3 AND namespace_id IS NOT NULL
+RETURNING id
+
+-- name: object_replace (warehouse, id, namespace, name, uuid, location, metadata_location) -> id
+UPDATE object SET uuid = $5, location = $6, metadata_location = $7
+WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4
 RETURNING id
 
 -- name: object_rename (warehouse, id, namespace, name, to_namespace, to_name) -> id
@@ -225,6 +253,55 @@ SELECT c.metadata_location, o.location
 FROM change c JOIN object o ON o.warehouse_id = c.warehouse_id AND o.id = c.object_id
 WHERE c.warehouse_id = $1 AND c.object_id = $2 AND c.digest = $3
 ORDER BY c.at_ms DESC LIMIT 1
+
+-- The oldest `limit` of those that are older than keep_ms, and what is as old as the last of them.
+-- name: change_prune (warehouse, keep_ms, limit) -> token
+DELETE FROM change
+WHERE warehouse_id = $1 AND at_ms <= (
+    SELECT max(at_ms) FROM (
+        SELECT at_ms FROM change WHERE warehouse_id = $1 AND at_ms < now_ms() - CAST($2 AS BIGINT)
+        ORDER BY at_ms LIMIT $3) oldest)
+RETURNING token
+
+-- --- answers to requests with a key, leases -------------------------------------------------------
+-- now_ms() is the database's time: gen.py writes it out for PostgreSQL, lite.c makes it for SQLite.
+
+-- name: idem_get (warehouse, principal, key) -> digest, object, status, answer
+SELECT digest, object_id AS object, status, answer FROM idempotency
+WHERE warehouse_id = $1 AND principal = $2 AND request_key = $3 AND expires_ms > now_ms()
+
+-- No row: the key was used and has not expired. Waits for a transaction that has used it and not
+-- ended.
+-- name: idem_put (warehouse, principal, key, digest, object, status, answer, lifetime_ms) -> key
+INSERT INTO idempotency
+    (warehouse_id, principal, request_key, digest, object_id, status, answer, expires_ms)
+VALUES ($1, $2, $3, $4, $5, $6, $7, now_ms() + CAST($8 AS BIGINT))
+ON CONFLICT (warehouse_id, principal, request_key) DO UPDATE SET
+    digest = excluded.digest, object_id = excluded.object_id, status = excluded.status,
+    answer = excluded.answer, expires_ms = excluded.expires_ms
+WHERE idempotency.expires_ms <= now_ms()
+RETURNING request_key AS key
+
+-- A key that somebody uses anew meanwhile stays.
+-- name: idem_prune (warehouse, limit) -> key
+DELETE FROM idempotency
+WHERE warehouse_id = $1 AND expires_ms <= (
+    SELECT max(expires_ms) FROM (
+        SELECT expires_ms FROM idempotency WHERE warehouse_id = $1 AND expires_ms <= now_ms()
+        ORDER BY expires_ms LIMIT $2) oldest)
+RETURNING request_key AS key
+
+-- No row: somebody else holds it.
+-- name: lease_take (warehouse, name, holder, for_ms) -> until
+INSERT INTO lease (warehouse_id, name, holder, until_ms)
+VALUES ($1, $2, $3, now_ms() + CAST($4 AS BIGINT))
+ON CONFLICT (warehouse_id, name) DO UPDATE SET
+    holder = excluded.holder, until_ms = excluded.until_ms
+WHERE lease.holder = excluded.holder OR lease.until_ms <= now_ms()
+RETURNING until_ms AS until
+
+-- name: lease_give (warehouse, name, holder) -> name
+DELETE FROM lease WHERE warehouse_id = $1 AND name = $2 AND holder = $3 RETURNING name
 
 -- --- the fast lane ------------------------------------------------------------------------------
 

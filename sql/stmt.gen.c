@@ -18,7 +18,9 @@ static const char *const object_by_id_columns[] = {"location", "metadata_locatio
 static const char *const object_insert_columns[] = {"id"};
 static const char *const object_why_columns[] = {"namespace", "kind", "twin"};
 static const char *const object_swap_one_columns[] = {"token"};
+static const char *const object_swap_keyed_columns[] = {"token"};
 static const char *const object_swap_columns[] = {"id"};
+static const char *const object_replace_columns[] = {"id"};
 static const char *const object_rename_columns[] = {"id"};
 static const char *const object_delete_columns[] = {"metadata_location", "location"};
 static const char *const object_purge_columns[] = {"metadata_location", "location"};
@@ -30,6 +32,12 @@ static const char *const location_prune_columns[] = {"parent"};
 static const char *const change_insert_columns[] = {"token"};
 static const char *const change_get_columns[] = {"kind"};
 static const char *const change_by_digest_columns[] = {"metadata_location", "location"};
+static const char *const change_prune_columns[] = {"token"};
+static const char *const idem_get_columns[] = {"digest", "object", "status", "answer"};
+static const char *const idem_put_columns[] = {"key"};
+static const char *const idem_prune_columns[] = {"key"};
+static const char *const lease_take_columns[] = {"until"};
+static const char *const lease_give_columns[] = {"name"};
 static const char *const lookup_columns[] = {"i", "namespace", "version", "path", "properties", "id", "kind", "uuid", "location", "metadata_location"};
 
 const struct stmt_info stmt_info[STMT_COUNT] = {
@@ -323,6 +331,32 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .columns = 1,
         .column_names = object_swap_one_columns,
     },
+    [STMT_OBJECT_SWAP_KEYED] = {
+        .name = "object_swap_keyed",
+        .text[ENGINE_PG] =
+            "WITH moved AS (\n"
+            "    UPDATE object SET metadata_location = $4\n"
+            "    WHERE warehouse_id = $1 AND id = $2 AND metadata_location = $3 AND namespace_id IS NOT NULL\n"
+            "    RETURNING id, location\n"
+            "), kept AS (\n"
+            "    INSERT INTO idempotency\n"
+            "        (warehouse_id, principal, request_key, digest, object_id, status, answer, expires_ms)\n"
+            "    SELECT $1, coalesce($7, ''), $10, $6, id, CAST($11 AS BIGINT), $4,\n"
+            "        CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) + CAST($12 AS BIGINT)\n"
+            "    FROM moved\n"
+            ")\n"
+            "INSERT INTO change\n"
+            "    (warehouse_id, token, object_id, kind, metadata_location, digest, principal, request_id, at_ms)\n"
+            "SELECT $1, $5, id, 'swap',\n"
+            "    CASE WHEN substr($4, 1, length(location) + 1) = location || '/'\n"
+            "        THEN substr($4, length(location) + 1) ELSE $4 END,\n"
+            "    $6, $7, $8, $9\n"
+            "FROM moved\n"
+            "RETURNING token",
+        .params = 12,
+        .columns = 1,
+        .column_names = object_swap_keyed_columns,
+    },
     [STMT_OBJECT_SWAP] = {
         .name = "object_swap",
         .text[ENGINE_PG] =
@@ -336,6 +370,20 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .params = 5,
         .columns = 1,
         .column_names = object_swap_columns,
+    },
+    [STMT_OBJECT_REPLACE] = {
+        .name = "object_replace",
+        .text[ENGINE_PG] =
+            "UPDATE object SET uuid = $5, location = $6, metadata_location = $7\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4\n"
+            "RETURNING id",
+        .text[ENGINE_LITE] =
+            "UPDATE object SET uuid = $5, location = $6, metadata_location = $7\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4\n"
+            "RETURNING id",
+        .params = 7,
+        .columns = 1,
+        .column_names = object_replace_columns,
     },
     [STMT_OBJECT_RENAME] = {
         .name = "object_rename",
@@ -515,6 +563,112 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .columns = 2,
         .column_names = change_by_digest_columns,
     },
+    [STMT_CHANGE_PRUNE] = {
+        .name = "change_prune",
+        .text[ENGINE_PG] =
+            "DELETE FROM change\n"
+            "WHERE warehouse_id = $1 AND at_ms <= (\n"
+            "    SELECT max(at_ms) FROM (\n"
+            "        SELECT at_ms FROM change WHERE warehouse_id = $1 AND at_ms < CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) - CAST($2 AS BIGINT)\n"
+            "        ORDER BY at_ms LIMIT $3) oldest)\n"
+            "RETURNING token",
+        .text[ENGINE_LITE] =
+            "DELETE FROM change\n"
+            "WHERE warehouse_id = $1 AND at_ms <= (\n"
+            "    SELECT max(at_ms) FROM (\n"
+            "        SELECT at_ms FROM change WHERE warehouse_id = $1 AND at_ms < now_ms() - CAST($2 AS BIGINT)\n"
+            "        ORDER BY at_ms LIMIT $3) oldest)\n"
+            "RETURNING token",
+        .params = 3,
+        .columns = 1,
+        .column_names = change_prune_columns,
+    },
+    [STMT_IDEM_GET] = {
+        .name = "idem_get",
+        .text[ENGINE_PG] =
+            "SELECT digest, object_id AS object, status, answer FROM idempotency\n"
+            "WHERE warehouse_id = $1 AND principal = $2 AND request_key = $3 AND expires_ms > CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT)",
+        .text[ENGINE_LITE] =
+            "SELECT digest, object_id AS object, status, answer FROM idempotency\n"
+            "WHERE warehouse_id = $1 AND principal = $2 AND request_key = $3 AND expires_ms > now_ms()",
+        .params = 3,
+        .columns = 4,
+        .column_names = idem_get_columns,
+    },
+    [STMT_IDEM_PUT] = {
+        .name = "idem_put",
+        .text[ENGINE_PG] =
+            "INSERT INTO idempotency\n"
+            "    (warehouse_id, principal, request_key, digest, object_id, status, answer, expires_ms)\n"
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) + CAST($8 AS BIGINT))\n"
+            "ON CONFLICT (warehouse_id, principal, request_key) DO UPDATE SET\n"
+            "    digest = excluded.digest, object_id = excluded.object_id, status = excluded.status,\n"
+            "    answer = excluded.answer, expires_ms = excluded.expires_ms\n"
+            "WHERE idempotency.expires_ms <= CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT)\n"
+            "RETURNING request_key AS key",
+        .text[ENGINE_LITE] =
+            "INSERT INTO idempotency\n"
+            "    (warehouse_id, principal, request_key, digest, object_id, status, answer, expires_ms)\n"
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, now_ms() + CAST($8 AS BIGINT))\n"
+            "ON CONFLICT (warehouse_id, principal, request_key) DO UPDATE SET\n"
+            "    digest = excluded.digest, object_id = excluded.object_id, status = excluded.status,\n"
+            "    answer = excluded.answer, expires_ms = excluded.expires_ms\n"
+            "WHERE idempotency.expires_ms <= now_ms()\n"
+            "RETURNING request_key AS key",
+        .params = 8,
+        .columns = 1,
+        .column_names = idem_put_columns,
+    },
+    [STMT_IDEM_PRUNE] = {
+        .name = "idem_prune",
+        .text[ENGINE_PG] =
+            "DELETE FROM idempotency\n"
+            "WHERE warehouse_id = $1 AND expires_ms <= (\n"
+            "    SELECT max(expires_ms) FROM (\n"
+            "        SELECT expires_ms FROM idempotency WHERE warehouse_id = $1 AND expires_ms <= CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT)\n"
+            "        ORDER BY expires_ms LIMIT $2) oldest)\n"
+            "RETURNING request_key AS key",
+        .text[ENGINE_LITE] =
+            "DELETE FROM idempotency\n"
+            "WHERE warehouse_id = $1 AND expires_ms <= (\n"
+            "    SELECT max(expires_ms) FROM (\n"
+            "        SELECT expires_ms FROM idempotency WHERE warehouse_id = $1 AND expires_ms <= now_ms()\n"
+            "        ORDER BY expires_ms LIMIT $2) oldest)\n"
+            "RETURNING request_key AS key",
+        .params = 2,
+        .columns = 1,
+        .column_names = idem_prune_columns,
+    },
+    [STMT_LEASE_TAKE] = {
+        .name = "lease_take",
+        .text[ENGINE_PG] =
+            "INSERT INTO lease (warehouse_id, name, holder, until_ms)\n"
+            "VALUES ($1, $2, $3, CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) + CAST($4 AS BIGINT))\n"
+            "ON CONFLICT (warehouse_id, name) DO UPDATE SET\n"
+            "    holder = excluded.holder, until_ms = excluded.until_ms\n"
+            "WHERE lease.holder = excluded.holder OR lease.until_ms <= CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT)\n"
+            "RETURNING until_ms AS until",
+        .text[ENGINE_LITE] =
+            "INSERT INTO lease (warehouse_id, name, holder, until_ms)\n"
+            "VALUES ($1, $2, $3, now_ms() + CAST($4 AS BIGINT))\n"
+            "ON CONFLICT (warehouse_id, name) DO UPDATE SET\n"
+            "    holder = excluded.holder, until_ms = excluded.until_ms\n"
+            "WHERE lease.holder = excluded.holder OR lease.until_ms <= now_ms()\n"
+            "RETURNING until_ms AS until",
+        .params = 4,
+        .columns = 1,
+        .column_names = lease_take_columns,
+    },
+    [STMT_LEASE_GIVE] = {
+        .name = "lease_give",
+        .text[ENGINE_PG] =
+            "DELETE FROM lease WHERE warehouse_id = $1 AND name = $2 AND holder = $3 RETURNING name",
+        .text[ENGINE_LITE] =
+            "DELETE FROM lease WHERE warehouse_id = $1 AND name = $2 AND holder = $3 RETURNING name",
+        .params = 3,
+        .columns = 1,
+        .column_names = lease_give_columns,
+    },
     [STMT_LOOKUP] = {
         .name = "lookup",
         .text[ENGINE_PG] =
@@ -603,13 +757,14 @@ static const char *const schema_1[] = {
         "    WHERE object_id IS NOT NULL",
         "CREATE TABLE idempotency (\n"
         "    warehouse_id BIGINT NOT NULL,\n"
+        "    principal TEXT COLLATE \"C\" NOT NULL,\n"
         "    request_key TEXT COLLATE \"C\" NOT NULL,\n"
         "    digest TEXT COLLATE \"C\" NOT NULL,\n"
         "    object_id BIGINT,\n"
         "    status BIGINT NOT NULL,\n"
         "    answer TEXT,\n"
         "    expires_ms BIGINT NOT NULL,\n"
-        "    PRIMARY KEY (warehouse_id, request_key)\n"
+        "    PRIMARY KEY (warehouse_id, principal, request_key)\n"
         ")",
         "CREATE INDEX idempotency_expiry ON idempotency (warehouse_id, expires_ms)",
         "CREATE TABLE lease (\n"

@@ -27,7 +27,9 @@ enum stmt {
     STMT_OBJECT_INSERT, /* warehouse, id, path, name, kind, uuid, location, metadata_location */
     STMT_OBJECT_WHY, /* warehouse, path, name, uuid */
     STMT_OBJECT_SWAP_ONE, /* warehouse, id, old, new, token, digest, principal, request_id, at_ms */
+    STMT_OBJECT_SWAP_KEYED, /* warehouse, id, old, new, token, digest, principal, request_id, at_ms, key, status, lifetime_ms */
     STMT_OBJECT_SWAP, /* warehouse, id, old, new, location */
+    STMT_OBJECT_REPLACE, /* warehouse, id, namespace, name, uuid, location, metadata_location */
     STMT_OBJECT_RENAME, /* warehouse, id, namespace, name, to_namespace, to_name */
     STMT_OBJECT_DELETE, /* warehouse, id, namespace, name */
     STMT_OBJECT_PURGE, /* warehouse, id, namespace, name, at_ms */
@@ -39,6 +41,12 @@ enum stmt {
     STMT_CHANGE_INSERT, /* warehouse, token, object, kind, metadata_location, digest, principal, request_id, at_ms */
     STMT_CHANGE_GET, /* warehouse, token */
     STMT_CHANGE_BY_DIGEST, /* warehouse, object, digest */
+    STMT_CHANGE_PRUNE, /* warehouse, keep_ms, limit */
+    STMT_IDEM_GET, /* warehouse, principal, key */
+    STMT_IDEM_PUT, /* warehouse, principal, key, digest, object, status, answer, lifetime_ms */
+    STMT_IDEM_PRUNE, /* warehouse, limit */
+    STMT_LEASE_TAKE, /* warehouse, name, holder, for_ms */
+    STMT_LEASE_GIVE, /* warehouse, name, holder */
     STMT_LOOKUP, /* warehouses, paths, names */
     STMT_COUNT
 };
@@ -61,7 +69,9 @@ enum { OBJECT_BY_ID_LOCATION, OBJECT_BY_ID_METADATA_LOCATION };
 enum { OBJECT_INSERT_ID };
 enum { OBJECT_WHY_NAMESPACE, OBJECT_WHY_KIND, OBJECT_WHY_TWIN };
 enum { OBJECT_SWAP_ONE_TOKEN };
+enum { OBJECT_SWAP_KEYED_TOKEN };
 enum { OBJECT_SWAP_ID };
+enum { OBJECT_REPLACE_ID };
 enum { OBJECT_RENAME_ID };
 enum { OBJECT_DELETE_METADATA_LOCATION, OBJECT_DELETE_LOCATION };
 enum { OBJECT_PURGE_METADATA_LOCATION, OBJECT_PURGE_LOCATION };
@@ -73,9 +83,15 @@ enum { LOCATION_PRUNE_PARENT };
 enum { CHANGE_INSERT_TOKEN };
 enum { CHANGE_GET_KIND };
 enum { CHANGE_BY_DIGEST_METADATA_LOCATION, CHANGE_BY_DIGEST_LOCATION };
+enum { CHANGE_PRUNE_TOKEN };
+enum { IDEM_GET_DIGEST, IDEM_GET_OBJECT, IDEM_GET_STATUS, IDEM_GET_ANSWER };
+enum { IDEM_PUT_KEY };
+enum { IDEM_PRUNE_KEY };
+enum { LEASE_TAKE_UNTIL };
+enum { LEASE_GIVE_NAME };
 enum { LOOKUP_I, LOOKUP_NAMESPACE, LOOKUP_VERSION, LOOKUP_PATH, LOOKUP_PROPERTIES, LOOKUP_ID, LOOKUP_KIND, LOOKUP_UUID, LOOKUP_LOCATION, LOOKUP_METADATA_LOCATION };
 
-enum { STMT_PARAMS_MAX = 9 };
+enum { STMT_PARAMS_MAX = 12 };
 
 enum engine { ENGINE_PG, ENGINE_LITE, ENGINE_COUNT };
 

@@ -41,6 +41,16 @@ struct str change_absolute(struct arena *a, struct str location, struct str stor
     return arena_printf(a, "%.*s%.*s", STR_ARG(location), STR_ARG(stored));
 }
 
+/* One row for the request, whatever the number of its changes. */
+static bool claim_key(struct unit *u, const struct claim *c, struct err *err)
+{
+    if (!u->by->idem || u->keyed)
+        return true;
+    TRY(idem_keep(u, c->object, c->metadata_location, &u->keyed, err));
+    return u->keyed ||
+           err_set(err, ERR_REPEATED, "The key of the request was used by another meanwhile");
+}
+
 bool unit_claim(struct unit *u, const struct claim *c, struct err *err)
 {
     const struct param p[] = {
@@ -59,7 +69,7 @@ bool unit_claim(struct unit *u, const struct claim *c, struct err *err)
     TRY(unit_exec(u, STMT_CHANGE_INSERT, p, &rows, err));
     if (rows.n == 1) {
         u->unclear = false; /* and no earlier attempt can be carried out any more */
-        return true;
+        return claim_key(u, c, err);
     }
     if (!u->unclear)
         return err_set(
@@ -125,6 +135,7 @@ static bool attempt(struct unit *u, unit_fn fn, void *work, struct err *err)
     bool ok;
 
     u->end = UNIT_COMMIT;
+    u->keyed = false;
     TRY(sql__take(u->s, DB_WRITE, &u->db, err));
     u->a = u->db->scratch;
     if (u->alone)
@@ -143,6 +154,22 @@ static bool attempt(struct unit *u, unit_fn fn, void *work, struct err *err)
     }
     sql__give(u->s, &u->db);
     return ok;
+}
+
+static void note_kept(struct unit *u)
+{
+    if (u->by->idem && ((u->end == UNIT_COMMIT && u->keyed) || u->end == UNIT_APPLIED))
+        u->by->idem->kept = true;
+}
+
+/* A database that is away is not waited for as long as another change that is under way. */
+static int64_t patience(const struct unit *u, int64_t begun, enum err_kind kind)
+{
+    int64_t away = begun + SQL_AWAY_US;
+
+    if (u->unclear || kind == ERR_DB_RETRY || u->deadline_us < away)
+        return u->deadline_us;
+    return away;
 }
 
 static bool may_go_again(enum err_kind kind)
@@ -174,10 +201,11 @@ bool sql__unit(struct unit *u, unit_fn fn, void *work, struct err *err)
 
     u->deadline_us = u->by->deadline_us > 0 ? u->by->deadline_us : now + SQL_WRITE_US;
     for (;;) {
-        if (attempt(u, fn, work, err))
+        if (attempt(u, fn, work, err)) {
+            note_kept(u);
             return true;
-        int64_t away = now + SQL_AWAY_US;
-        pace.until_us = u->unclear || u->deadline_us < away ? u->deadline_us : away;
+        }
+        pace.until_us = patience(u, now, err->kind);
         if (!u->unclear && !may_go_again(err->kind))
             return give_up(u, err);
         if (!sql__pause(&pace))

@@ -46,6 +46,7 @@
     X(DB_UNIQUE, 0, "", LOG_DEBUG)                                                                 \
     X(DB_REFERENCE, 0, "", LOG_DEBUG)                                                              \
     X(OUTCOME_UNKNOWN, 0, "", LOG_ERROR)                                                           \
+    X(REPEATED, 0, "", LOG_DEBUG)                                                                  \
     X(STORE_NOT_FOUND, 0, "", LOG_DEBUG)                                                           \
     X(STORE_EXISTS, 0, "", LOG_DEBUG)                                                              \
     X(STORE_DENIED, 0, "", LOG_WARN)                                                               \

@@ -89,16 +89,18 @@ CREATE INDEX location_child ON location (authority, parent_path);
 CREATE UNIQUE INDEX location_object ON location (warehouse_id, object_id)
     WHERE object_id IS NOT NULL;
 
--- Answers to requests that carried a key, written in the transaction of their effect.
+-- Answers to requests that carried a key, written in the transaction of their effect. digest: of the
+-- request. answer: the metadata location that the answer showed, or a document as it was sent.
 CREATE TABLE idempotency (
     warehouse_id BIGINT NOT NULL,
+    principal TEXT COLLATE "C" NOT NULL,
     request_key TEXT COLLATE "C" NOT NULL,
     digest TEXT COLLATE "C" NOT NULL,
     object_id BIGINT,
     status BIGINT NOT NULL,
     answer TEXT,
     expires_ms BIGINT NOT NULL,
-    PRIMARY KEY (warehouse_id, request_key)
+    PRIMARY KEY (warehouse_id, principal, request_key)
 );
 
 CREATE INDEX idempotency_expiry ON idempotency (warehouse_id, expires_ms);

@@ -15,6 +15,13 @@ static int bytes(void *unused, int an, const void *a, int bn, const void *b)
     return c ? c : an - bn;
 }
 
+static void now_ms(sqlite3_context *call, int n, sqlite3_value **values)
+{
+    (void)n;
+    (void)values;
+    sqlite3_result_int64(call, 0);
+}
+
 START_TEST(test_statements_lite__arity_and_columns_as_declared)
 {
     struct fixture f;
@@ -23,6 +30,7 @@ START_TEST(test_statements_lite__arity_and_columns_as_declared)
     fixture_open(&f, 0);
     ck_assert(sqlite3_open(f.database + strlen("sqlite:"), &db) == SQLITE_OK);
     sqlite3_create_collation(db, "C", SQLITE_UTF8, NULL, bytes);
+    sqlite3_create_function(db, "now_ms", 0, SQLITE_UTF8, NULL, now_ms, NULL, NULL);
     for (size_t i = 0; i < STMT_COUNT; i++) {
         const struct stmt_info *info = &stmt_info[i];
         const char *text = info->text[ENGINE_LITE];
