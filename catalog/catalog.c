@@ -25,6 +25,7 @@ bool catalog_new(const struct catalog_conf *conf, struct catalog **out, struct e
     c->arena = arena_new();
     c->sql = conf->sql;
     c->store = conf->store;
+    c->transaction_tables = conf->transaction_tables;
     c->cache = cache_new(conf->cache_bytes, conf->store, conf->metadata_max);
     TRY(roots_parse(c, conf, err));
     TRY(sql_warehouse_ensure(c->arena, c->sql, str_from(conf->warehouse_name),

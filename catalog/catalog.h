@@ -20,7 +20,8 @@ struct catalog_conf {
     const char *warehouse_name;
     const char *const *allowed; /* as in struct store_conf; NULL-ended, may be NULL */
     size_t cache_bytes;
-    size_t metadata_max; /* largest metadata file, unpacked */
+    size_t metadata_max;       /* largest metadata file, unpacked */
+    size_t transaction_tables; /* changes in one transaction */
 };
 
 /* Makes the default warehouse's row if it is missing. Blocks. */

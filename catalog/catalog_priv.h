@@ -12,6 +12,7 @@ struct catalog {
     struct sql_warehouse warehouse;
     struct location *roots; /* the base first, then the allowed locations */
     size_t n_roots;
+    size_t transaction_tables;
 };
 
 /* The one translation of technical errors, for a read: nothing changed, the client may try again.

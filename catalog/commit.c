@@ -7,8 +7,6 @@
 #include "requirement.h"
 #include "update.h"
 
-enum { ROUNDS = 4 };
-
 struct commit {
     struct arena *a;
     struct catalog *c;
@@ -19,26 +17,28 @@ struct commit {
     struct str digest; /* of the request */
 };
 
-/* The current state. */
-struct base {
-    struct sql_object *row;
-    const struct metadata *metadata;
-};
-
-static bool base_read(const struct commit *r, struct base *out, struct err *err)
+bool object__current(
+    const struct act *act, const struct ident *id, struct current *out, struct err *err)
 {
+    struct catalog *c = act->c;
     bool ns_found;
     if (!sql_object_get(
-            r->a, r->c->sql, r->c->warehouse.id, r->id->ns, r->id->name, &ns_found, &out->row, err))
+            act->a, c->sql, c->warehouse.id, id->ns, id->name, &ns_found, &out->row, err))
         return catalog__change_failed(err);
-    if (!out->row || out->row->kind != r->kind)
-        return object__no_such(r->a, r->kind, r->id, err);
+    if (!out->row || out->row->kind != act->kind)
+        return object__no_such(act->a, act->kind, id, err);
     struct str location = out->row->metadata_location;
-    if (object__metadata(r->a, r->c, r->kind, location, &out->metadata, err))
+    if (object__metadata(act->a, c, act->kind, location, &out->metadata, err))
         return true;
     catalog__metadata_failed(location, err);
-    /* The commit was certainly not applied: no 5xx. */
+    /* The change was certainly not applied: no 5xx. */
     return err->kind == ERR_INTERNAL ? err_as(err, ERR_VALIDATION) : catalog__change_failed(err);
+}
+
+static bool base_read(const struct commit *r, struct current *out, struct err *err)
+{
+    const struct act act = {r->a, r->c, r->by, r->kind};
+    return object__current(&act, r->id, out, err);
 }
 
 /* A commit that moves the object has its new location checked like that of a new one. */
@@ -51,7 +51,7 @@ static bool moved_place(
 }
 
 /* ERR_CAS_LOST: somebody was faster; nothing is left behind. */
-static bool swap(const struct commit *r, const struct base *base, const struct draft *d,
+static bool swap(const struct commit *r, const struct current *base, const struct draft *d,
     const struct sql_place *place, struct written *w, struct err *err)
 {
     struct sql_swap s = {
@@ -85,43 +85,41 @@ static bool swap(const struct commit *r, const struct base *base, const struct d
 }
 
 /* Only files beneath the table's own place: a registered file's log may name anything. */
-static void delete_old_file(const struct commit *r, struct str folder, const struct part *entry)
+static void delete_old_file(
+    struct arena *a, struct catalog *c, struct str folder, const struct part *entry)
 {
     json_t *tree = json_loadb(entry->p, entry->n, 0, NULL);
     const json_t *file = json_object_get(tree, "metadata-file");
     struct str location = {json_string_value(file), json_string_length(file)};
     struct location inside, within;
     struct err ignored;
-    if (json_is_string(file) && location_parse(r->a, location, &inside, &ignored) &&
-        location_parse(r->a, folder, &within, &ignored) && location_within(&inside, &within) &&
-        store_check(r->a, r->c->store, location, &ignored) &&
-        store_delete(r->c->store, location, &ignored))
-        cache_drop(r->c->cache, location);
+    if (json_is_string(file) && location_parse(a, location, &inside, &ignored) &&
+        location_parse(a, folder, &within, &ignored) && location_within(&inside, &within) &&
+        store_check(a, c->store, location, &ignored) && store_delete(c->store, location, &ignored))
+        cache_drop(c->cache, location);
     json_decref(tree);
 }
 
-/* write.metadata.delete-after-commit.enabled: files that fell out of the metadata log with this
- * commit go, once it is certain. Best effort; PyIceberg deletes them too. */
-static void delete_old_files(
-    const struct commit *r, const struct metadata *base, const struct metadata *now)
+/* write.metadata.delete-after-commit.enabled. Best effort; PyIceberg deletes them too. */
+void object__delete_old_files(
+    struct arena *a, struct catalog *c, const struct metadata *base, const struct metadata *now)
 {
     const struct head *head = metadata_head(now);
     const json_t *property =
         json_object_get(head->properties, "write.metadata.delete-after-commit.enabled");
-    /* A view has no such log. */
-    if (r->kind != SQL_TABLE || !json_is_string(property) ||
+    if (!json_is_string(property) ||
         !str_eq_nocase(str_from(json_string_value(property)), STR("true")))
         return;
     const struct parts *before = metadata_parts(base, PARTS_METADATA_LOG);
     size_t kept = metadata_parts(now, PARTS_METADATA_LOG)->n; /* one of them is the base */
     for (size_t i = 0; i + kept < before->n + 1; i++)
-        delete_old_file(r, metadata_head(base)->location, &before->v[i]);
+        delete_old_file(a, c, metadata_head(base)->location, &before->v[i]);
 }
 
 /* One attempt, the steps of the specification in their order. */
 static bool commit_once(const struct commit *r, struct loaded *out, struct err *err)
 {
-    struct base base;
+    struct current base;
     struct sql_place place;
     struct written w;
     TRY(base_read(r, &base, err));
@@ -138,19 +136,17 @@ static bool commit_once(const struct commit *r, struct loaded *out, struct err *
     TRY(object__write(r->a, r->c, d, &w, err));
     TRY(swap(r, &base, d, &place, &w, err));
     metric_add(METRIC_commits_applied_total, 1);
-    delete_old_files(r, base.metadata, w.metadata);
+    object__delete_old_files(r->a, r->c, base.metadata, w.metadata);
     object__keep(r->a, r->c, &w, out);
     return true;
 }
 
-/* Only bodies that nobody sends twice for two reasons: they carry ids that are drawn, or the time
- * at which a version of a view was made. */
-static bool is_unique(const struct commit *r)
+bool object__is_unique(enum sql_kind kind, const json_t *updates)
 {
-    struct str adds = r->kind == SQL_VIEW ? STR("add-view-version") : STR("add-snapshot");
+    struct str adds = kind == SQL_VIEW ? STR("add-view-version") : STR("add-snapshot");
     size_t i;
     json_t *u;
-    json_array_foreach(r->updates, i, u)
+    json_array_foreach(updates, i, u)
     {
         if (str_eq_nocase(str_from(json_string_value(json_object_get(u, "action"))), adds))
             return true;
@@ -161,10 +157,10 @@ static bool is_unique(const struct commit *r)
 /* Did an earlier copy of this very request succeed, its answer lost on the way? */
 static bool applied_before(const struct commit *r, struct loaded *out)
 {
-    struct base base;
+    struct current base;
     struct str then;
     struct err ignored;
-    if (!is_unique(r) || !base_read(r, &base, &ignored) ||
+    if (!object__is_unique(r->kind, r->updates) || !base_read(r, &base, &ignored) ||
         !sql_change_by_digest(
             r->a, r->c->sql, r->c->warehouse.id, base.row->id, r->digest, &then, &ignored) ||
         !then.p)
@@ -175,8 +171,7 @@ static bool applied_before(const struct commit *r, struct loaded *out)
     return true;
 }
 
-/* The format version a new table starts with, so that a v1 table is no downgrade. */
-static int64_t first_version(const json_t *updates)
+int64_t object__first_version(const json_t *updates)
 {
     size_t i;
     json_t *u;
@@ -196,7 +191,7 @@ static bool commit_create(const struct commit *r, struct loaded *out, struct err
     struct written w;
     const struct act act = {r->a, r->c, r->by, SQL_TABLE};
     TRY(object__name_free(&act, r->id, NEW_COMMIT, &ns, err));
-    struct draft *d = draft_begin_empty(r->a, first_version(r->updates));
+    struct draft *d = draft_begin_empty(r->a, object__first_version(r->updates));
     TRY(updates_apply(d, r->updates, err));
     TRY(draft_check_complete(d, err));
     TRY(place__check(r->a, r->c, d->head.location, &d->head.location, &place, err));
@@ -226,7 +221,7 @@ static bool commit_create(const struct commit *r, struct loaded *out, struct err
 
 static bool commit_existing(const struct commit *r, struct loaded *out, struct err *err)
 {
-    for (unsigned round = 0; round < ROUNDS; round++) {
+    for (unsigned round = 0; round < COMMIT_ROUNDS; round++) {
         if (commit_once(r, out, err))
             return true;
         if (err->kind != ERR_CAS_LOST)
@@ -235,7 +230,7 @@ static bool commit_existing(const struct commit *r, struct loaded *out, struct e
     }
     return err_set(err, ERR_COMMIT_FAILED,
         "The %s was changed by others %d times while this commit was tried; refresh and try again",
-        object__word(r->kind), ROUNDS);
+        object__word(r->kind), COMMIT_ROUNDS);
 }
 
 /* A view's commit that is sent again finds its version there, and so names none as the last. */
@@ -268,5 +263,8 @@ bool object__commit(const struct act *act, const struct ident *id, const json_t 
         metric_add(METRIC_commits_requirement_total, 1);
     if (err->kind == ERR_COMMIT_UNKNOWN)
         metric_add(METRIC_commits_unknown_total, 1);
-    return may_be_second(&r, err) && applied_before(&r, out);
+    if (!may_be_second(&r, err) || !applied_before(&r, out))
+        return false;
+    err_clear(err);
+    return true;
 }

@@ -113,6 +113,10 @@ static inline void draft_record(struct draft *d)
 MUST bool draft_file(
     struct draft *d, struct str *location, struct str *token, bool *gzip, struct err *err);
 
+/* The updates of one request end; those of a further one follow on their result, in the same file:
+ * a table that a transaction names twice. ERR_VALIDATION. */
+MUST bool draft_next(struct draft *d, struct err *err);
+
 /* The rules at the end of a commit (logs, timestamps, validations: protocol 3.5, 3.6, 4.8), then
  * the new document with its index, in one copy. The caller's reference. Once per draft.
  * ERR_VALIDATION, ERR_INVALID_ARGUMENT. */

@@ -481,6 +481,17 @@ static bool end_table(struct draft *d, struct err *err)
     return true;
 }
 
+bool draft_next(struct draft *d, struct err *err)
+{
+    if (d->bindings_changed)
+        TRY(draft_check_bindings(d, err));
+    TRY(correct_snapshot_log(d, err));
+    d->last_schema = d->last_spec = d->last_order = PART_NONE;
+    d->guesses = NULL;
+    d->set_on_main = (struct id_list){0};
+    return true;
+}
+
 bool draft_finish(struct draft *d, struct str file_location, struct metadata **out, struct err *err)
 {
     TRY(d->kind == METADATA_VIEW ? draft__end_view(d, err) : end_table(d, err));

@@ -95,11 +95,17 @@ bool object__insert(const struct act *act, const struct sql_new_object *o, struc
     struct str digest, enum new_object as, struct err *err)
 {
     struct sql_change change = catalog__change(act->a, act->by, token, digest);
-    struct ident id = {o->ns, o->name};
     enum sql_insert_result result;
     enum sql_kind taken_by = SQL_TABLE;
     if (!sql_object_insert(act->c->sql, o, &change, &result, &taken_by, err))
         return catalog__change_failed(err);
+    return object__inserted(act, o, result, taken_by, as, err);
+}
+
+bool object__inserted(const struct act *act, const struct sql_new_object *o,
+    enum sql_insert_result result, enum sql_kind taken_by, enum new_object as, struct err *err)
+{
+    struct ident id = {o->ns, o->name};
     switch (result) {
     case SQL_INSERTED:
         return true;

@@ -15,6 +15,16 @@ struct act {
     enum sql_kind kind;
 };
 
+/* An object's row and the metadata its pointer leads to, for a change: what cannot be read is a
+ * 4xx.
+ */
+struct current {
+    struct sql_object *row;
+    const struct metadata *metadata;
+};
+MUST bool object__current(
+    const struct act *act, const struct ident *id, struct current *out, struct err *err);
+
 /* A metadata file that was written for a change still to be made. */
 struct written {
     struct metadata *metadata; /* own reference */
@@ -36,6 +46,9 @@ void object__keep(struct arena *a, struct catalog *c, struct written *w, struct 
 enum new_object { NEW_CREATE, NEW_STAGED, NEW_COMMIT, NEW_REGISTER };
 MUST bool object__insert(const struct act *act, const struct sql_new_object *o, struct str token,
     struct str digest, enum new_object as, struct err *err);
+/* What came of an insert: true when it was made, else the error. */
+MUST bool object__inserted(const struct act *act, const struct sql_new_object *o,
+    enum sql_insert_result result, enum sql_kind taken_by, enum new_object as, struct err *err);
 /* The namespace, and that nothing has the name in it. ERR_NO_SUCH_NAMESPACE, ERR_ALREADY_EXISTS, or
  * ERR_COMMIT_FAILED for NEW_COMMIT on a table. */
 MUST bool object__name_free(const struct act *act, const struct ident *id, enum new_object as,
@@ -48,6 +61,17 @@ MUST bool object__metadata(struct arena *a, struct catalog *c, enum sql_kind kin
     struct str location, const struct metadata **out, struct err *err);
 /* metadata and data folders, on stores that have folders. Their absence harms only some clients. */
 void object__make_dirs(struct arena *a, struct catalog *c, struct str location);
+
+/* A commit that loses its swap to others is tried again, requirements and all. */
+enum { COMMIT_ROUNDS = 4 };
+/* The format version a new table starts with, so that a v1 table is no downgrade. */
+int64_t object__first_version(const json_t *updates);
+/* Is it a body that nobody sends twice for two reasons? It carries ids that are drawn, or the time
+ * at which a version of a view was made. */
+bool object__is_unique(enum sql_kind kind, const json_t *updates);
+/* Metadata files that left the log with the step from base to now, if the table asks for that. */
+void object__delete_old_files(
+    struct arena *a, struct catalog *c, const struct metadata *base, const struct metadata *now);
 
 /* What table.h and view.h promise for each. */
 MUST bool object__load(const struct act *act, const struct ident *id, const struct sql_object *row,

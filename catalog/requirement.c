@@ -169,9 +169,9 @@ bool requirements_known(const json_t *requirements, struct err *err)
     return true;
 }
 
-bool requirements_check(const struct metadata *base, const json_t *requirements, struct err *err)
+static bool check_all(
+    enum metadata_kind kind, const struct head *head, const json_t *requirements, struct err *err)
 {
-    enum metadata_kind kind = metadata_kind(base);
     TRY(requirements_known(requirements, err));
     for (size_t i = 0; i < json_array_size(requirements); i++) {
         const json_t *r = json_array_get(requirements, i);
@@ -181,9 +181,19 @@ bool requirements_check(const struct metadata *base, const json_t *requirements,
         if (!row->check[kind])
             return err_set(err, ERR_VALIDATION, "Cannot validate %s against a %s", row->class,
                 kind == METADATA_VIEW ? "view" : "table");
-        TRY(row->check[kind](metadata_head(base), r, err));
+        TRY(row->check[kind](head, r, err));
     }
     return true;
+}
+
+bool requirements_check(const struct metadata *base, const json_t *requirements, struct err *err)
+{
+    return check_all(metadata_kind(base), metadata_head(base), requirements, err);
+}
+
+bool requirements_check_head(const struct head *head, const json_t *requirements, struct err *err)
+{
+    return check_all(METADATA_TABLE, head, requirements, err);
 }
 
 bool requirements_create(const json_t *requirements, bool *create, struct err *err)

@@ -16,6 +16,11 @@ MUST bool requirements_known(const json_t *requirements, struct err *err);
  * fails; ERR_VALIDATION for one that tables, or views, do not have. */
 MUST bool requirements_check(
     const struct metadata *base, const json_t *requirements, struct err *err);
+/* The same against the head of a table's draft: what earlier changes of the request made of the
+ * base. */
+struct head;
+MUST bool requirements_check_head(
+    const struct head *head, const json_t *requirements, struct err *err);
 /* Does the request create a table? *create: assert-create is among them. ERR_INVALID_ARGUMENT when
  * other requirements stand beside it. */
 MUST bool requirements_create(const json_t *requirements, bool *create, struct err *err);

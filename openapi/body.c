@@ -193,10 +193,14 @@ static bool check_field(
         value = other;
         here.name = field->alias;
     }
+    if (value && json_is_null(value) && field->absent)
+        value = NULL;
     if (value && (field->required || !json_is_null(value)))
         return check(field->body, value, &here, err);
     if (!field->required)
         return true;
+    if (field->absent)
+        return err_set(err, ERR_INVALID_ARGUMENT, "%s", field->absent);
     (void)err_set(err, ERR_BAD_REQUEST, "required member is missing");
     return wrap(&here, err);
 }

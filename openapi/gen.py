@@ -134,12 +134,13 @@ class Bodies:
     def fields(self, node, hint):
         rows = []
         for name, sub in node["properties"].items():
-            plain = {k: v for k, v in sub.items() if k != "x-alias"}
+            plain = {k: v for k, v in sub.items() if k not in ("x-alias", "x-absent")}
             body = self.of(plain, f"{hint}_{snake(name)}")
             # A server assigns what is read-only: requests may leave it out.
             needed = name in node.get("required", []) and not self.spec.resolve(sub).get("readOnly")
             alias = quote(sub["x-alias"]) if "x-alias" in sub else "NULL"
-            rows.append(f"{{{quote(name)}, {alias}, {str(needed).lower()}, &{body}}},")
+            absent = quote(sub["x-absent"]) if "x-absent" in sub else "NULL"
+            rows.append(f"{{{quote(name)}, {alias}, {str(needed).lower()}, &{body}, {absent}}},")
         rows = "\n    ".join(rows)
         self.text.append(
             f"static const struct body_field fields_{hint}[] = {{\n    {rows}\n}};\n")

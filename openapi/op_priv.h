@@ -20,6 +20,7 @@ struct body_field {
     const char *alias; /* read when name is absent; NULL: none */
     bool required;
     const struct body *body;
+    const char *absent; /* error text when it is required and not there; NULL: ours */
 };
 
 struct body_variant {

@@ -5,30 +5,30 @@ static const struct body body_any_string = {.types = BODY_STRING};
 static const struct body body_any_list_of_string = {.types = BODY_ARRAY, .items = &body_any_string};
 static const struct body body_string_map = {.types = BODY_OBJECT, .items = &body_any_string};
 static const struct body_field fields_create_namespace_request[] = {
-    {"namespace", NULL, true, &body_any_list_of_string},
-    {"properties", NULL, false, &body_string_map},
+    {"namespace", NULL, true, &body_any_list_of_string, NULL},
+    {"properties", NULL, false, &body_string_map, NULL},
 };
 static const struct body body_create_namespace_request = {.types = BODY_OBJECT, .fields = fields_create_namespace_request, .n_fields = 2};
 static const struct body_field fields_update_namespace_properties_request[] = {
-    {"removals", NULL, false, &body_any_list_of_string},
-    {"updates", NULL, false, &body_string_map},
+    {"removals", NULL, false, &body_any_list_of_string, NULL},
+    {"updates", NULL, false, &body_string_map, NULL},
 };
 static const struct body body_update_namespace_properties_request = {.types = BODY_OBJECT, .fields = fields_update_namespace_properties_request, .n_fields = 2};
 static const struct body body_any_object = {.types = BODY_OBJECT};
 static const struct body body_any_int32 = {.types = BODY_INT32};
 static const struct body body_any_list_of_int32 = {.types = BODY_ARRAY, .items = &body_any_int32};
 static const struct body_field fields_partition_field[] = {
-    {"field-id", NULL, false, &body_any_int32},
-    {"source-id", NULL, false, &body_any_int32},
-    {"source-ids", NULL, false, &body_any_list_of_int32},
-    {"name", NULL, true, &body_any_string},
-    {"transform", NULL, true, &body_any_string},
+    {"field-id", NULL, false, &body_any_int32, NULL},
+    {"source-id", NULL, false, &body_any_int32, NULL},
+    {"source-ids", NULL, false, &body_any_list_of_int32, NULL},
+    {"name", NULL, true, &body_any_string, NULL},
+    {"transform", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_partition_field = {.types = BODY_OBJECT, .fields = fields_partition_field, .n_fields = 5};
 static const struct body body_partition_spec_fields = {.types = BODY_ARRAY, .items = &body_partition_field};
 static const struct body_field fields_partition_spec[] = {
-    {"spec-id", NULL, false, &body_any_int32},
-    {"fields", NULL, true, &body_partition_spec_fields},
+    {"spec-id", NULL, false, &body_any_int32, NULL},
+    {"fields", NULL, true, &body_partition_spec_fields, NULL},
 };
 static const struct body body_partition_spec = {.types = BODY_OBJECT, .fields = fields_partition_spec, .n_fields = 2};
 static const char *const values_sort_field_direction[] = {"asc", "desc", NULL};
@@ -36,79 +36,79 @@ static const struct body body_sort_field_direction = {.types = BODY_STRING, .val
 static const char *const values_sort_field_null_order[] = {"nulls-first", "nulls-last", NULL};
 static const struct body body_sort_field_null_order = {.types = BODY_STRING, .values = values_sort_field_null_order};
 static const struct body_field fields_sort_field[] = {
-    {"source-id", NULL, false, &body_any_int32},
-    {"source-ids", NULL, false, &body_any_list_of_int32},
-    {"transform", NULL, true, &body_any_string},
-    {"direction", NULL, true, &body_sort_field_direction},
-    {"null-order", NULL, true, &body_sort_field_null_order},
+    {"source-id", NULL, false, &body_any_int32, NULL},
+    {"source-ids", NULL, false, &body_any_list_of_int32, NULL},
+    {"transform", NULL, true, &body_any_string, NULL},
+    {"direction", NULL, true, &body_sort_field_direction, NULL},
+    {"null-order", NULL, true, &body_sort_field_null_order, NULL},
 };
 static const struct body body_sort_field = {.types = BODY_OBJECT, .fields = fields_sort_field, .n_fields = 5};
 static const struct body body_sort_order_fields = {.types = BODY_ARRAY, .items = &body_sort_field};
 static const struct body_field fields_sort_order[] = {
-    {"order-id", NULL, false, &body_any_int32},
-    {"fields", NULL, true, &body_sort_order_fields},
+    {"order-id", NULL, false, &body_any_int32, NULL},
+    {"fields", NULL, true, &body_sort_order_fields, NULL},
 };
 static const struct body body_sort_order = {.types = BODY_OBJECT, .fields = fields_sort_order, .n_fields = 2};
 static const struct body body_any_boolean = {.types = BODY_BOOLEAN};
 static const struct body_field fields_create_table_request[] = {
-    {"name", NULL, true, &body_any_string},
-    {"location", NULL, false, &body_any_string},
-    {"schema", NULL, true, &body_any_object},
-    {"partition-spec", NULL, false, &body_partition_spec},
-    {"write-order", NULL, false, &body_sort_order},
-    {"stage-create", NULL, false, &body_any_boolean},
-    {"properties", NULL, false, &body_string_map},
+    {"name", NULL, true, &body_any_string, NULL},
+    {"location", NULL, false, &body_any_string, NULL},
+    {"schema", NULL, true, &body_any_object, NULL},
+    {"partition-spec", NULL, false, &body_partition_spec, NULL},
+    {"write-order", NULL, false, &body_sort_order, NULL},
+    {"stage-create", NULL, false, &body_any_boolean, NULL},
+    {"properties", NULL, false, &body_string_map, NULL},
 };
 static const struct body body_create_table_request = {.types = BODY_OBJECT, .fields = fields_create_table_request, .n_fields = 7};
 static const struct body_field fields_table_identifier[] = {
-    {"namespace", NULL, true, &body_any_list_of_string},
-    {"name", NULL, true, &body_any_string},
+    {"namespace", NULL, true, &body_any_list_of_string, NULL},
+    {"name", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_table_identifier = {.types = BODY_OBJECT, .fields = fields_table_identifier, .n_fields = 2};
 static const struct body_field fields_assert_create[] = {
-    {"type", NULL, true, &body_any_string},
+    {"type", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_assert_create = {.types = BODY_OBJECT, .fields = fields_assert_create, .n_fields = 1};
 static const struct body_field fields_assert_table_uuid[] = {
-    {"type", NULL, true, &body_any_string},
-    {"uuid", NULL, true, &body_any_string},
+    {"type", NULL, true, &body_any_string, NULL},
+    {"uuid", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_assert_table_uuid = {.types = BODY_OBJECT, .fields = fields_assert_table_uuid, .n_fields = 2};
 static const struct body body_assert_ref_snapshot_id_snapshot_id = {.types = BODY_INT64 | BODY_NULL};
 static const struct body_field fields_assert_ref_snapshot_id[] = {
-    {"type", NULL, true, &body_any_string},
-    {"ref", NULL, true, &body_any_string},
-    {"snapshot-id", NULL, false, &body_assert_ref_snapshot_id_snapshot_id},
+    {"type", NULL, true, &body_any_string, NULL},
+    {"ref", NULL, true, &body_any_string, NULL},
+    {"snapshot-id", NULL, false, &body_assert_ref_snapshot_id_snapshot_id, NULL},
 };
 static const struct body body_assert_ref_snapshot_id = {.types = BODY_OBJECT, .fields = fields_assert_ref_snapshot_id, .n_fields = 3};
 static const struct body_field fields_assert_last_assigned_field_id[] = {
-    {"type", NULL, true, &body_any_string},
-    {"last-assigned-field-id", NULL, true, &body_any_int32},
+    {"type", NULL, true, &body_any_string, NULL},
+    {"last-assigned-field-id", NULL, true, &body_any_int32, NULL},
 };
 static const struct body body_assert_last_assigned_field_id = {.types = BODY_OBJECT, .fields = fields_assert_last_assigned_field_id, .n_fields = 2};
 static const struct body_field fields_assert_current_schema_id[] = {
-    {"type", NULL, true, &body_any_string},
-    {"current-schema-id", NULL, true, &body_any_int32},
+    {"type", NULL, true, &body_any_string, NULL},
+    {"current-schema-id", NULL, true, &body_any_int32, NULL},
 };
 static const struct body body_assert_current_schema_id = {.types = BODY_OBJECT, .fields = fields_assert_current_schema_id, .n_fields = 2};
 static const struct body_field fields_assert_last_assigned_partition_id[] = {
-    {"type", NULL, true, &body_any_string},
-    {"last-assigned-partition-id", NULL, true, &body_any_int32},
+    {"type", NULL, true, &body_any_string, NULL},
+    {"last-assigned-partition-id", NULL, true, &body_any_int32, NULL},
 };
 static const struct body body_assert_last_assigned_partition_id = {.types = BODY_OBJECT, .fields = fields_assert_last_assigned_partition_id, .n_fields = 2};
 static const struct body_field fields_assert_default_spec_id[] = {
-    {"type", NULL, true, &body_any_string},
-    {"default-spec-id", NULL, true, &body_any_int32},
+    {"type", NULL, true, &body_any_string, NULL},
+    {"default-spec-id", NULL, true, &body_any_int32, NULL},
 };
 static const struct body body_assert_default_spec_id = {.types = BODY_OBJECT, .fields = fields_assert_default_spec_id, .n_fields = 2};
 static const struct body_field fields_assert_default_sort_order_id[] = {
-    {"type", NULL, true, &body_any_string},
-    {"default-sort-order-id", NULL, true, &body_any_int32},
+    {"type", NULL, true, &body_any_string, NULL},
+    {"default-sort-order-id", NULL, true, &body_any_int32, NULL},
 };
 static const struct body body_assert_default_sort_order_id = {.types = BODY_OBJECT, .fields = fields_assert_default_sort_order_id, .n_fields = 2};
 static const struct body_field fields_assert_view_uuid[] = {
-    {"type", NULL, true, &body_any_string},
-    {"uuid", NULL, true, &body_any_string},
+    {"type", NULL, true, &body_any_string, NULL},
+    {"uuid", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_assert_view_uuid = {.types = BODY_OBJECT, .fields = fields_assert_view_uuid, .n_fields = 2};
 static const struct body_variant variants_requirement[] = {
@@ -125,206 +125,206 @@ static const struct body_variant variants_requirement[] = {
 static const struct body body_requirement = {.types = BODY_OBJECT, .tag = "type", .variants = variants_requirement, .n_variants = 9, .unknown = "Unrecognized update requirement. Cannot convert to json: ", .missing = "Cannot parse update requirement. Missing field: type"};
 static const struct body body_commit_table_request_requirements = {.types = BODY_ARRAY, .items = &body_requirement};
 static const struct body_field fields_assign_uuid_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"uuid", NULL, true, &body_any_string},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"uuid", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_assign_uuid_update = {.types = BODY_OBJECT, .fields = fields_assign_uuid_update, .n_fields = 2};
 static const struct body_field fields_upgrade_format_version_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"format-version", NULL, true, &body_any_int32},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"format-version", NULL, true, &body_any_int32, NULL},
 };
 static const struct body body_upgrade_format_version_update = {.types = BODY_OBJECT, .fields = fields_upgrade_format_version_update, .n_fields = 2};
 static const struct body_field fields_add_schema_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"schema", NULL, true, &body_any_object},
-    {"last-column-id", NULL, false, &body_any_int32},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"schema", NULL, true, &body_any_object, NULL},
+    {"last-column-id", NULL, false, &body_any_int32, NULL},
 };
 static const struct body body_add_schema_update = {.types = BODY_OBJECT, .fields = fields_add_schema_update, .n_fields = 3};
 static const struct body_field fields_set_current_schema_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"schema-id", NULL, true, &body_any_int32},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"schema-id", NULL, true, &body_any_int32, NULL},
 };
 static const struct body body_set_current_schema_update = {.types = BODY_OBJECT, .fields = fields_set_current_schema_update, .n_fields = 2};
 static const struct body_field fields_add_partition_spec_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"spec", NULL, true, &body_partition_spec},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"spec", NULL, true, &body_partition_spec, NULL},
 };
 static const struct body body_add_partition_spec_update = {.types = BODY_OBJECT, .fields = fields_add_partition_spec_update, .n_fields = 2};
 static const struct body_field fields_set_default_spec_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"spec-id", NULL, true, &body_any_int32},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"spec-id", NULL, true, &body_any_int32, NULL},
 };
 static const struct body body_set_default_spec_update = {.types = BODY_OBJECT, .fields = fields_set_default_spec_update, .n_fields = 2};
 static const struct body_field fields_add_sort_order_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"sort-order", NULL, true, &body_sort_order},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"sort-order", NULL, true, &body_sort_order, NULL},
 };
 static const struct body body_add_sort_order_update = {.types = BODY_OBJECT, .fields = fields_add_sort_order_update, .n_fields = 2};
 static const struct body_field fields_set_default_sort_order_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"sort-order-id", NULL, true, &body_any_int32},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"sort-order-id", NULL, true, &body_any_int32, NULL},
 };
 static const struct body body_set_default_sort_order_update = {.types = BODY_OBJECT, .fields = fields_set_default_sort_order_update, .n_fields = 2};
 static const struct body body_any_int64 = {.types = BODY_INT64};
 static const char *const values_summary_operation[] = {"append", "replace", "overwrite", "delete", NULL};
 static const struct body body_summary_operation = {.types = BODY_STRING, .values = values_summary_operation};
 static const struct body_field fields_summary[] = {
-    {"operation", NULL, true, &body_summary_operation},
+    {"operation", NULL, true, &body_summary_operation, NULL},
 };
 static const struct body body_summary = {.types = BODY_OBJECT, .fields = fields_summary, .n_fields = 1, .items = &body_any_string};
 static const struct body_field fields_new_snapshot[] = {
-    {"snapshot-id", NULL, true, &body_any_int64},
-    {"parent-snapshot-id", NULL, false, &body_any_int64},
-    {"sequence-number", NULL, false, &body_any_int64},
-    {"timestamp-ms", NULL, true, &body_any_int64},
-    {"manifest-list", NULL, true, &body_any_string},
-    {"summary", NULL, true, &body_summary},
-    {"schema-id", NULL, false, &body_any_int32},
-    {"first-row-id", NULL, false, &body_any_int64},
-    {"added-rows", NULL, false, &body_any_int64},
-    {"key-id", NULL, false, &body_any_string},
+    {"snapshot-id", NULL, true, &body_any_int64, NULL},
+    {"parent-snapshot-id", NULL, false, &body_any_int64, NULL},
+    {"sequence-number", NULL, false, &body_any_int64, NULL},
+    {"timestamp-ms", NULL, true, &body_any_int64, NULL},
+    {"manifest-list", NULL, true, &body_any_string, NULL},
+    {"summary", NULL, true, &body_summary, NULL},
+    {"schema-id", NULL, false, &body_any_int32, NULL},
+    {"first-row-id", NULL, false, &body_any_int64, NULL},
+    {"added-rows", NULL, false, &body_any_int64, NULL},
+    {"key-id", NULL, false, &body_any_string, NULL},
 };
 static const struct body body_new_snapshot = {.types = BODY_OBJECT, .fields = fields_new_snapshot, .n_fields = 10};
 static const struct body_field fields_add_snapshot_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"snapshot", NULL, true, &body_new_snapshot},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"snapshot", NULL, true, &body_new_snapshot, NULL},
 };
 static const struct body body_add_snapshot_update = {.types = BODY_OBJECT, .fields = fields_add_snapshot_update, .n_fields = 2};
 static const char *const values_set_snapshot_ref_update_type[] = {"branch", "tag", NULL};
 static const struct body body_set_snapshot_ref_update_type = {.types = BODY_STRING, .values = values_set_snapshot_ref_update_type};
 static const struct body_field fields_set_snapshot_ref_update[] = {
-    {"snapshot-id", NULL, true, &body_any_int64},
-    {"type", NULL, true, &body_set_snapshot_ref_update_type},
-    {"min-snapshots-to-keep", NULL, false, &body_any_int32},
-    {"max-snapshot-age-ms", NULL, false, &body_any_int64},
-    {"max-ref-age-ms", NULL, false, &body_any_int64},
-    {"action", NULL, true, &body_any_string},
-    {"ref-name", NULL, true, &body_any_string},
+    {"snapshot-id", NULL, true, &body_any_int64, NULL},
+    {"type", NULL, true, &body_set_snapshot_ref_update_type, NULL},
+    {"min-snapshots-to-keep", NULL, false, &body_any_int32, NULL},
+    {"max-snapshot-age-ms", NULL, false, &body_any_int64, NULL},
+    {"max-ref-age-ms", NULL, false, &body_any_int64, NULL},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"ref-name", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_set_snapshot_ref_update = {.types = BODY_OBJECT, .fields = fields_set_snapshot_ref_update, .n_fields = 7};
 static const struct body body_any_list_of_int64 = {.types = BODY_ARRAY, .items = &body_any_int64};
 static const struct body_field fields_remove_snapshots_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"snapshot-ids", NULL, true, &body_any_list_of_int64},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"snapshot-ids", NULL, true, &body_any_list_of_int64, NULL},
 };
 static const struct body body_remove_snapshots_update = {.types = BODY_OBJECT, .fields = fields_remove_snapshots_update, .n_fields = 2};
 static const struct body_field fields_remove_snapshot_ref_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"ref-name", NULL, true, &body_any_string},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"ref-name", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_remove_snapshot_ref_update = {.types = BODY_OBJECT, .fields = fields_remove_snapshot_ref_update, .n_fields = 2};
 static const struct body_field fields_set_location_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"location", NULL, true, &body_any_string},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"location", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_set_location_update = {.types = BODY_OBJECT, .fields = fields_set_location_update, .n_fields = 2};
 static const struct body_field fields_set_properties_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"updates", "updated", true, &body_string_map},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"updates", "updated", true, &body_string_map, NULL},
 };
 static const struct body body_set_properties_update = {.types = BODY_OBJECT, .fields = fields_set_properties_update, .n_fields = 2};
 static const struct body_field fields_remove_properties_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"removals", "removed", true, &body_any_list_of_string},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"removals", "removed", true, &body_any_list_of_string, NULL},
 };
 static const struct body body_remove_properties_update = {.types = BODY_OBJECT, .fields = fields_remove_properties_update, .n_fields = 2};
 static const struct body_field fields_blob_metadata[] = {
-    {"type", NULL, true, &body_any_string},
-    {"snapshot-id", NULL, true, &body_any_int64},
-    {"sequence-number", NULL, true, &body_any_int64},
-    {"fields", NULL, true, &body_any_list_of_int32},
-    {"properties", NULL, false, &body_string_map},
+    {"type", NULL, true, &body_any_string, NULL},
+    {"snapshot-id", NULL, true, &body_any_int64, NULL},
+    {"sequence-number", NULL, true, &body_any_int64, NULL},
+    {"fields", NULL, true, &body_any_list_of_int32, NULL},
+    {"properties", NULL, false, &body_string_map, NULL},
 };
 static const struct body body_blob_metadata = {.types = BODY_OBJECT, .fields = fields_blob_metadata, .n_fields = 5};
 static const struct body body_statistics_file_blob_metadata = {.types = BODY_ARRAY, .items = &body_blob_metadata};
 static const struct body_field fields_statistics_file[] = {
-    {"snapshot-id", NULL, true, &body_any_int64},
-    {"statistics-path", NULL, true, &body_any_string},
-    {"file-size-in-bytes", NULL, true, &body_any_int64},
-    {"file-footer-size-in-bytes", NULL, true, &body_any_int64},
-    {"key-metadata", NULL, false, &body_any_string},
-    {"blob-metadata", NULL, true, &body_statistics_file_blob_metadata},
+    {"snapshot-id", NULL, true, &body_any_int64, NULL},
+    {"statistics-path", NULL, true, &body_any_string, NULL},
+    {"file-size-in-bytes", NULL, true, &body_any_int64, NULL},
+    {"file-footer-size-in-bytes", NULL, true, &body_any_int64, NULL},
+    {"key-metadata", NULL, false, &body_any_string, NULL},
+    {"blob-metadata", NULL, true, &body_statistics_file_blob_metadata, NULL},
 };
 static const struct body body_statistics_file = {.types = BODY_OBJECT, .fields = fields_statistics_file, .n_fields = 6};
 static const struct body_field fields_set_statistics_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"snapshot-id", NULL, false, &body_any_int64},
-    {"statistics", NULL, true, &body_statistics_file},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"snapshot-id", NULL, false, &body_any_int64, NULL},
+    {"statistics", NULL, true, &body_statistics_file, NULL},
 };
 static const struct body body_set_statistics_update = {.types = BODY_OBJECT, .fields = fields_set_statistics_update, .n_fields = 3};
 static const struct body_field fields_remove_statistics_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"snapshot-id", NULL, true, &body_any_int64},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"snapshot-id", NULL, true, &body_any_int64, NULL},
 };
 static const struct body body_remove_statistics_update = {.types = BODY_OBJECT, .fields = fields_remove_statistics_update, .n_fields = 2};
 static const struct body_field fields_partition_statistics_file[] = {
-    {"snapshot-id", NULL, true, &body_any_int64},
-    {"statistics-path", NULL, true, &body_any_string},
-    {"file-size-in-bytes", NULL, true, &body_any_int64},
+    {"snapshot-id", NULL, true, &body_any_int64, NULL},
+    {"statistics-path", NULL, true, &body_any_string, NULL},
+    {"file-size-in-bytes", NULL, true, &body_any_int64, NULL},
 };
 static const struct body body_partition_statistics_file = {.types = BODY_OBJECT, .fields = fields_partition_statistics_file, .n_fields = 3};
 static const struct body_field fields_set_partition_statistics_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"partition-statistics", NULL, true, &body_partition_statistics_file},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"partition-statistics", NULL, true, &body_partition_statistics_file, NULL},
 };
 static const struct body body_set_partition_statistics_update = {.types = BODY_OBJECT, .fields = fields_set_partition_statistics_update, .n_fields = 2};
 static const struct body_field fields_remove_partition_statistics_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"snapshot-id", NULL, true, &body_any_int64},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"snapshot-id", NULL, true, &body_any_int64, NULL},
 };
 static const struct body body_remove_partition_statistics_update = {.types = BODY_OBJECT, .fields = fields_remove_partition_statistics_update, .n_fields = 2};
 static const struct body_field fields_remove_partition_specs_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"spec-ids", NULL, true, &body_any_list_of_int32},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"spec-ids", NULL, true, &body_any_list_of_int32, NULL},
 };
 static const struct body body_remove_partition_specs_update = {.types = BODY_OBJECT, .fields = fields_remove_partition_specs_update, .n_fields = 2};
 static const struct body_field fields_remove_schemas_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"schema-ids", NULL, true, &body_any_list_of_int32},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"schema-ids", NULL, true, &body_any_list_of_int32, NULL},
 };
 static const struct body body_remove_schemas_update = {.types = BODY_OBJECT, .fields = fields_remove_schemas_update, .n_fields = 2};
 static const struct body_field fields_encrypted_key[] = {
-    {"key-id", NULL, true, &body_any_string},
-    {"encrypted-key-metadata", NULL, true, &body_any_string},
-    {"encrypted-by-id", NULL, false, &body_any_string},
-    {"properties", NULL, false, &body_string_map},
+    {"key-id", NULL, true, &body_any_string, NULL},
+    {"encrypted-key-metadata", NULL, true, &body_any_string, NULL},
+    {"encrypted-by-id", NULL, false, &body_any_string, NULL},
+    {"properties", NULL, false, &body_string_map, NULL},
 };
 static const struct body body_encrypted_key = {.types = BODY_OBJECT, .fields = fields_encrypted_key, .n_fields = 4};
 static const struct body_field fields_add_encryption_key_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"encryption-key", NULL, true, &body_encrypted_key},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"encryption-key", NULL, true, &body_encrypted_key, NULL},
 };
 static const struct body body_add_encryption_key_update = {.types = BODY_OBJECT, .fields = fields_add_encryption_key_update, .n_fields = 2};
 static const struct body_field fields_remove_encryption_key_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"key-id", NULL, true, &body_any_string},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"key-id", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_remove_encryption_key_update = {.types = BODY_OBJECT, .fields = fields_remove_encryption_key_update, .n_fields = 2};
 static const struct body_field fields_view_representation[] = {
-    {"type", NULL, true, &body_any_string},
-    {"sql", NULL, true, &body_any_string},
-    {"dialect", NULL, true, &body_any_string},
+    {"type", NULL, true, &body_any_string, NULL},
+    {"sql", NULL, true, &body_any_string, NULL},
+    {"dialect", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_view_representation = {.types = BODY_OBJECT, .fields = fields_view_representation, .n_fields = 3};
 static const struct body body_view_version_representations = {.types = BODY_ARRAY, .items = &body_view_representation};
 static const struct body_field fields_view_version[] = {
-    {"version-id", NULL, true, &body_any_int32},
-    {"timestamp-ms", NULL, true, &body_any_int64},
-    {"schema-id", NULL, true, &body_any_int32},
-    {"summary", NULL, true, &body_string_map},
-    {"representations", NULL, true, &body_view_version_representations},
-    {"default-catalog", NULL, false, &body_any_string},
-    {"default-namespace", NULL, true, &body_any_list_of_string},
+    {"version-id", NULL, true, &body_any_int32, NULL},
+    {"timestamp-ms", NULL, true, &body_any_int64, NULL},
+    {"schema-id", NULL, true, &body_any_int32, NULL},
+    {"summary", NULL, true, &body_string_map, NULL},
+    {"representations", NULL, true, &body_view_version_representations, NULL},
+    {"default-catalog", NULL, false, &body_any_string, NULL},
+    {"default-namespace", NULL, true, &body_any_list_of_string, NULL},
 };
 static const struct body body_view_version = {.types = BODY_OBJECT, .fields = fields_view_version, .n_fields = 7};
 static const struct body_field fields_add_view_version_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"view-version", NULL, true, &body_view_version},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"view-version", NULL, true, &body_view_version, NULL},
 };
 static const struct body body_add_view_version_update = {.types = BODY_OBJECT, .fields = fields_add_view_version_update, .n_fields = 2};
 static const struct body_field fields_set_current_view_version_update[] = {
-    {"action", NULL, true, &body_any_string},
-    {"view-version-id", NULL, true, &body_any_int32},
+    {"action", NULL, true, &body_any_string, NULL},
+    {"view-version-id", NULL, true, &body_any_int32, NULL},
 };
 static const struct body body_set_current_view_version_update = {.types = BODY_OBJECT, .fields = fields_set_current_view_version_update, .n_fields = 2};
 static const struct body_variant variants_update[] = {
@@ -357,94 +357,94 @@ static const struct body_variant variants_update[] = {
 static const struct body body_update = {.types = BODY_OBJECT, .tag = "action", .variants = variants_update, .n_variants = 25, .unknown = "Cannot convert metadata update action to json: ", .missing = "Cannot parse metadata update. Missing field: action"};
 static const struct body body_commit_table_request_updates = {.types = BODY_ARRAY, .items = &body_update};
 static const struct body_field fields_commit_table_request[] = {
-    {"identifier", NULL, false, &body_table_identifier},
-    {"requirements", NULL, false, &body_commit_table_request_requirements},
-    {"updates", NULL, false, &body_commit_table_request_updates},
+    {"identifier", NULL, false, &body_table_identifier, NULL},
+    {"requirements", NULL, false, &body_commit_table_request_requirements, NULL},
+    {"updates", NULL, false, &body_commit_table_request_updates, NULL},
 };
 static const struct body body_commit_table_request = {.types = BODY_OBJECT, .fields = fields_commit_table_request, .n_fields = 3};
 static const struct body_field fields_register_table_request[] = {
-    {"name", NULL, true, &body_any_string},
-    {"metadata-location", NULL, true, &body_any_string},
-    {"overwrite", NULL, false, &body_any_boolean},
+    {"name", NULL, true, &body_any_string, NULL},
+    {"metadata-location", NULL, true, &body_any_string, NULL},
+    {"overwrite", NULL, false, &body_any_boolean, NULL},
 };
 static const struct body body_register_table_request = {.types = BODY_OBJECT, .fields = fields_register_table_request, .n_fields = 3};
 static const char *const values_remote_sign_request_method[] = {"PUT", "GET", "HEAD", "POST", "DELETE", "PATCH", "OPTIONS", NULL};
 static const struct body body_remote_sign_request_method = {.types = BODY_STRING, .values = values_remote_sign_request_method};
 static const struct body body_multi_valued_map = {.types = BODY_OBJECT, .items = &body_any_list_of_string};
 static const struct body_field fields_remote_sign_request[] = {
-    {"region", NULL, true, &body_any_string},
-    {"uri", NULL, true, &body_any_string},
-    {"method", NULL, true, &body_remote_sign_request_method},
-    {"headers", NULL, true, &body_multi_valued_map},
-    {"properties", NULL, false, &body_string_map},
-    {"body", NULL, false, &body_any_string},
-    {"provider", NULL, false, &body_any_string},
+    {"region", NULL, true, &body_any_string, NULL},
+    {"uri", NULL, true, &body_any_string, NULL},
+    {"method", NULL, true, &body_remote_sign_request_method, NULL},
+    {"headers", NULL, true, &body_multi_valued_map, NULL},
+    {"properties", NULL, false, &body_string_map, NULL},
+    {"body", NULL, false, &body_any_string, NULL},
+    {"provider", NULL, false, &body_any_string, NULL},
 };
 static const struct body body_remote_sign_request = {.types = BODY_OBJECT, .fields = fields_remote_sign_request, .n_fields = 7};
 static const struct body body_predicate = {.types = BODY_OBJECT | BODY_BOOLEAN};
 static const struct body_field fields_report_metrics_request[] = {
-    {"report-type", NULL, true, &body_any_string},
-    {"table-name", NULL, false, &body_any_string},
-    {"snapshot-id", NULL, false, &body_any_int64},
-    {"schema-id", NULL, false, &body_any_int32},
-    {"sequence-number", NULL, false, &body_any_int64},
-    {"operation", NULL, false, &body_any_string},
-    {"filter", NULL, false, &body_predicate},
-    {"projected-field-ids", NULL, false, &body_any_list_of_int32},
-    {"projected-field-names", NULL, false, &body_any_list_of_string},
-    {"metrics", NULL, false, &body_any_object},
-    {"metadata", NULL, false, &body_string_map},
+    {"report-type", NULL, true, &body_any_string, NULL},
+    {"table-name", NULL, false, &body_any_string, NULL},
+    {"snapshot-id", NULL, false, &body_any_int64, NULL},
+    {"schema-id", NULL, false, &body_any_int32, NULL},
+    {"sequence-number", NULL, false, &body_any_int64, NULL},
+    {"operation", NULL, false, &body_any_string, NULL},
+    {"filter", NULL, false, &body_predicate, NULL},
+    {"projected-field-ids", NULL, false, &body_any_list_of_int32, NULL},
+    {"projected-field-names", NULL, false, &body_any_list_of_string, NULL},
+    {"metrics", NULL, false, &body_any_object, NULL},
+    {"metadata", NULL, false, &body_string_map, NULL},
 };
 static const struct body body_report_metrics_request = {.types = BODY_OBJECT, .fields = fields_report_metrics_request, .n_fields = 11};
 static const struct body_field fields_rename_table_request[] = {
-    {"source", NULL, true, &body_table_identifier},
-    {"destination", NULL, true, &body_table_identifier},
+    {"source", NULL, true, &body_table_identifier, NULL},
+    {"destination", NULL, true, &body_table_identifier, NULL},
 };
 static const struct body body_rename_table_request = {.types = BODY_OBJECT, .fields = fields_rename_table_request, .n_fields = 2};
 static const struct body_field fields_commit_transaction_request_table_changes_item[] = {
-    {"identifier", NULL, true, &body_table_identifier},
-    {"requirements", NULL, false, &body_commit_table_request_requirements},
-    {"updates", NULL, false, &body_commit_table_request_updates},
+    {"identifier", NULL, true, &body_table_identifier, "Invalid table changes: table identifier is required"},
+    {"requirements", NULL, false, &body_commit_table_request_requirements, NULL},
+    {"updates", NULL, false, &body_commit_table_request_updates, NULL},
 };
 static const struct body body_commit_transaction_request_table_changes_item = {.types = BODY_OBJECT, .fields = fields_commit_transaction_request_table_changes_item, .n_fields = 3};
 static const struct body body_commit_transaction_request_table_changes = {.types = BODY_ARRAY, .items = &body_commit_transaction_request_table_changes_item};
 static const struct body_field fields_commit_transaction_request[] = {
-    {"table-changes", NULL, true, &body_commit_transaction_request_table_changes},
+    {"table-changes", NULL, true, &body_commit_transaction_request_table_changes, "Invalid table changes: null"},
 };
 static const struct body body_commit_transaction_request = {.types = BODY_OBJECT, .fields = fields_commit_transaction_request, .n_fields = 1};
 static const struct body_field fields_plan_table_scan_request[] = {
-    {"snapshot-id", NULL, false, &body_any_int64},
-    {"select", NULL, false, &body_any_list_of_string},
-    {"filter", NULL, false, &body_predicate},
-    {"min-rows-requested", NULL, false, &body_any_int64},
-    {"case-sensitive", NULL, false, &body_any_boolean},
-    {"use-snapshot-schema", NULL, false, &body_any_boolean},
-    {"start-snapshot-id", NULL, false, &body_any_int64},
-    {"end-snapshot-id", NULL, false, &body_any_int64},
-    {"stats-fields", NULL, false, &body_any_list_of_string},
+    {"snapshot-id", NULL, false, &body_any_int64, NULL},
+    {"select", NULL, false, &body_any_list_of_string, NULL},
+    {"filter", NULL, false, &body_predicate, NULL},
+    {"min-rows-requested", NULL, false, &body_any_int64, NULL},
+    {"case-sensitive", NULL, false, &body_any_boolean, NULL},
+    {"use-snapshot-schema", NULL, false, &body_any_boolean, NULL},
+    {"start-snapshot-id", NULL, false, &body_any_int64, NULL},
+    {"end-snapshot-id", NULL, false, &body_any_int64, NULL},
+    {"stats-fields", NULL, false, &body_any_list_of_string, NULL},
 };
 static const struct body body_plan_table_scan_request = {.types = BODY_OBJECT, .fields = fields_plan_table_scan_request, .n_fields = 9};
 static const struct body_field fields_fetch_scan_tasks_request[] = {
-    {"plan-task", NULL, true, &body_any_string},
+    {"plan-task", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_fetch_scan_tasks_request = {.types = BODY_OBJECT, .fields = fields_fetch_scan_tasks_request, .n_fields = 1};
 static const struct body_field fields_create_view_request[] = {
-    {"name", NULL, true, &body_any_string},
-    {"location", NULL, false, &body_any_string},
-    {"schema", NULL, true, &body_any_object},
-    {"view-version", NULL, true, &body_view_version},
-    {"properties", NULL, false, &body_string_map},
+    {"name", NULL, true, &body_any_string, NULL},
+    {"location", NULL, false, &body_any_string, NULL},
+    {"schema", NULL, true, &body_any_object, NULL},
+    {"view-version", NULL, true, &body_view_version, NULL},
+    {"properties", NULL, false, &body_string_map, NULL},
 };
 static const struct body body_create_view_request = {.types = BODY_OBJECT, .fields = fields_create_view_request, .n_fields = 5};
 static const struct body_field fields_commit_view_request[] = {
-    {"identifier", NULL, false, &body_table_identifier},
-    {"requirements", NULL, false, &body_commit_table_request_requirements},
-    {"updates", NULL, false, &body_commit_table_request_updates},
+    {"identifier", NULL, false, &body_table_identifier, NULL},
+    {"requirements", NULL, false, &body_commit_table_request_requirements, NULL},
+    {"updates", NULL, false, &body_commit_table_request_updates, NULL},
 };
 static const struct body body_commit_view_request = {.types = BODY_OBJECT, .fields = fields_commit_view_request, .n_fields = 3};
 static const struct body_field fields_register_view_request[] = {
-    {"name", NULL, true, &body_any_string},
-    {"metadata-location", NULL, true, &body_any_string},
+    {"name", NULL, true, &body_any_string, NULL},
+    {"metadata-location", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_register_view_request = {.types = BODY_OBJECT, .fields = fields_register_view_request, .n_fields = 2};
 
@@ -980,7 +980,7 @@ const struct op op_rows[OP_COUNT] = {
         .body_limit = 0,
         .success = 204,
         .mutates = true,
-        .served = false,
+        .served = true,
     },
     [OP_PLAN_TABLE_SCAN] = {
         .id = OP_PLAN_TABLE_SCAN,

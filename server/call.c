@@ -87,10 +87,10 @@ struct caller call_caller(const struct call *c)
     return (struct caller){c->principal, c->id, c->deadline_us};
 }
 
-struct str call_digest(struct call *c, const struct ident *id)
+struct str call_digest(const struct call *c)
 {
     uint8_t sum[DIGEST_SHA256];
-    const struct str parts[] = {str_from(c->op->name), STR("\n"), id->ns, STR("\n"), id->name,
+    const struct str parts[] = {str_from(c->op->name), STR("\n"), c->path, STR("?"), c->query,
         STR("\n"), c->principal, STR("\n"), c->body};
     char *hex = arena_alloc(c->arena, DIGEST_SHA256_HEX + 1);
     digest_sha256_parts(parts, ARRAY_LEN(parts), sum);

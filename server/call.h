@@ -121,8 +121,9 @@ struct str call_ns(const struct call *c);
 struct ident call_ident(const struct call *c);
 /* Who asks, for catalog functions that change something. */
 struct caller call_caller(const struct call *c);
-/* Two requests with this digest are one request sent twice. */
-struct str call_digest(struct call *c, const struct ident *id);
+/* Hex. Two requests with this digest are one request sent twice: it covers the operation, path and
+ * query as sent, the principal and the body. */
+struct str call_digest(const struct call *c);
 /* pageToken and pageSize. */
 struct page call_page(const struct call *c);
 /* 404s in the words clients' tests compare: "Namespace does not exist: a.b",

@@ -69,6 +69,8 @@
     X(cache, BYTES, "FIRN_CACHE", "32m", 0, 1099511627776, "Metadata kept in memory")              \
     X(metadata_limit, BYTES, "FIRN_METADATA_LIMIT", "256m", 1048576, 4294967296,                   \
         "Largest metadata file, unpacked")                                                         \
+    X(transaction_tables, INT, "FIRN_TRANSACTION_TABLES", "100", 1, 1000,                          \
+        "Table changes in one transaction")                                                        \
     X(start_timeout, SECONDS, "FIRN_START_TIMEOUT", "30", 0, 3600,                                 \
         "How long a start waits for the database")                                                 \
     X(drain_wait, SECONDS, "FIRN_DRAIN_WAIT", "0", 0, 3600,                                        \

@@ -54,9 +54,8 @@ bool op_update_table(struct call *c)
 {
     struct ident id = call_ident(c);
     struct caller by = call_caller(c);
-    struct str digest = call_digest(c, &id);
     struct loaded t;
-    TRY(table_commit(c->arena, c->server->catalog, &by, &id, c->json, digest, &t, &c->err));
+    TRY(table_commit(c->arena, c->server->catalog, &by, &id, c->json, call_digest(c), &t, &c->err));
     return reply_commit(c, &t);
 }
 

@@ -45,9 +45,8 @@ bool op_replace_view(struct call *c)
 {
     struct ident id = call_ident(c);
     struct caller by = call_caller(c);
-    struct str digest = call_digest(c, &id);
     struct loaded v;
-    TRY(view_replace(c->arena, c->server->catalog, &by, &id, c->json, digest, &v, &c->err));
+    TRY(view_replace(c->arena, c->server->catalog, &by, &id, c->json, call_digest(c), &v, &c->err));
     return reply_loaded(c, &v, VARIANT_ALL);
 }
 

@@ -148,6 +148,7 @@ static bool open_catalog(struct serving *s, struct err *err)
         .allowed = s->conf->allowed_locations,
         .cache_bytes = (size_t)s->conf->cache,
         .metadata_max = (size_t)s->conf->metadata_limit,
+        .transaction_tables = (size_t)s->conf->transaction_tables,
     };
     return catalog_new(&c, &s->server.catalog, err);
 }

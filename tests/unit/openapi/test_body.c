@@ -99,7 +99,7 @@ static const struct sample simple[] = {
      "/filter: expected an object or true or false, found an integer"                                                                                                                },
     {OP_PLAN_TABLE_SCAN,    "{'filter':{'type':'eq','term':'a','value':5},'select':['a']}",                NULL                                                                      },
     {OP_COMMIT_TRANSACTION, "{'table-changes':[{'updates':[]}]}",
-     "/table-changes/0/identifier: required member is missing"                                                                                                                       },
+     "Invalid table changes: table identifier is required"                                                                                                                       },
 };
 
 START_TEST(test_op_check_body__members_types_and_null)

@@ -1,0 +1,331 @@
+#include "txn.h"
+
+#include "arena.h"
+#include "metric.h"
+#include "object_priv.h"
+#include "requirement.h"
+#include "update.h"
+
+/* One element of table-changes. */
+struct change {
+    struct ident id;
+    const json_t *requirements, *updates;
+    bool create;
+};
+
+/* A table of the transaction, however many changes name it. */
+struct entry {
+    const struct change *first;
+    struct current now; /* zero: it comes into being */
+    struct draft *draft;
+    bool asserted; /* something was required of it */
+    struct sql_place place;
+    struct written written;
+};
+
+struct txn {
+    struct act act;
+    struct arena *a; /* act's */
+    struct catalog *c;
+    struct str digest;
+    struct change *changes;
+    size_t n_changes;
+    /* Of one round: */
+    struct entry *entries;
+    size_t n, n_written;
+};
+
+/* -- Reading the request ----------------------------------------------------------------------- */
+
+static bool change_read(struct txn *t, const json_t *json, struct change *out, struct err *err)
+{
+    TRY(ident_from_json(t->a, json_object_get(json, "identifier"), &out->id, err));
+    out->requirements = json_object_get(json, "requirements");
+    out->updates = json_object_get(json, "updates");
+    TRY(updates_known(out->updates, METADATA_TABLE, err));
+    return requirements_create(out->requirements, &out->create, err);
+}
+
+static bool changes_read(struct txn *t, const json_t *list, struct err *err)
+{
+    t->n_changes = json_array_size(list);
+    if (t->n_changes == 0)
+        return err_set(err, ERR_INVALID_ARGUMENT, "Invalid table changes: empty");
+    if (t->n_changes > t->c->transaction_tables)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Invalid table changes: at most %zu in one transaction, found %zu",
+            t->c->transaction_tables, t->n_changes);
+    t->changes = ARENA_ARRAY(t->a, struct change, t->n_changes);
+    t->entries = ARENA_ARRAY(t->a, struct entry, t->n_changes);
+    for (size_t i = 0; i < t->n_changes; i++)
+        TRY(change_read(t, json_array_get(list, i), &t->changes[i], err));
+    return true;
+}
+
+/* -- Applying the changes to drafts -------------------------------------------------------------
+ */
+
+static struct entry *entry_of(struct txn *t, const struct ident *id)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct ident *there = &t->entries[i].first->id;
+        if (str_eq(there->name, id->name) && str_eq(there->ns, id->ns))
+            return &t->entries[i];
+    }
+    return NULL;
+}
+
+static bool begin_existing(struct txn *t, struct entry *e, struct err *err)
+{
+    struct current *now = &e->now;
+    TRY(object__current(&t->act, &e->first->id, now, err));
+    TRY(requirements_check(now->metadata, e->first->requirements, err));
+    e->draft = draft_begin(t->a, now->metadata);
+    return true;
+}
+
+static bool begin_new(struct txn *t, struct entry *e, struct err *err)
+{
+    struct sql_ns *ns;
+    TRY(object__name_free(&t->act, &e->first->id, NEW_COMMIT, &ns, err));
+    e->draft = draft_begin_empty(t->a, object__first_version(e->first->updates));
+    return true;
+}
+
+/* A further change of a table finds what the earlier ones made of it. */
+static bool begin_again(struct entry *e, const struct change *change, struct err *err)
+{
+    TRY(draft_next(e->draft, err));
+    return requirements_check_head(&e->draft->head, change->requirements, err);
+}
+
+static bool apply(struct txn *t, const struct change *change, struct err *err)
+{
+    struct entry *e = entry_of(t, &change->id);
+    if (e) {
+        TRY(begin_again(e, change, err));
+    } else {
+        e = &t->entries[t->n++];
+        *e = (struct entry){.first = change};
+        TRY(change->create ? begin_new(t, e, err) : begin_existing(t, e, err));
+    }
+    e->asserted = e->asserted || json_array_size(change->requirements) > 0;
+    TRY(updates_apply(e->draft, change->updates, err));
+    return e->now.row || draft_check_complete(e->draft, err);
+}
+
+/* Which of the tables it is about, where the text does not tell and nobody compares it. */
+static bool name_table(struct txn *t, const struct change *change, struct err *err)
+{
+    struct str text = ident_text(t->a, &change->id);
+    if (t->n_changes > 1 && (err->kind == ERR_BAD_REQUEST || err->kind == ERR_VALIDATION ||
+                                err->kind == ERR_INVALID_ARGUMENT))
+        err_wrap(err, "Table %.*s", STR_ARG(text));
+    return false;
+}
+
+/* -- Files --------------------------------------------------------------------------------------
+ */
+
+static bool changes_something(const struct entry *e)
+{
+    return !e->now.row || e->draft->changes > 0;
+}
+
+static bool write_file(struct txn *t, struct entry *e, struct err *err)
+{
+    struct draft *d = e->draft;
+    if (!e->now.row || d->location_changed)
+        TRY(place__check(t->a, t->c, d->head.location, &d->head.location, &e->place, err));
+    TRY(object__write(t->a, t->c, d, &e->written, err));
+    t->n_written++;
+    if (!e->now.row)
+        object__make_dirs(t->a, t->c, d->head.location);
+    return true;
+}
+
+static bool write_files(struct txn *t, struct err *err)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        struct entry *e = &t->entries[i];
+        if (changes_something(e) && !write_file(t, e, err))
+            return name_table(t, e->first, err);
+    }
+    return true;
+}
+
+/* After a failure: the files go, unless the pointers may name them. */
+static void let_go(struct txn *t, const struct err *err)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        struct written *w = &t->entries[i].written;
+        if (!w->metadata)
+            continue;
+        if (err->kind == ERR_COMMIT_UNKNOWN)
+            metadata_unref(&w->metadata);
+        else
+            object__discard(t->c, w);
+    }
+}
+
+static void keep(struct txn *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        struct entry *e = &t->entries[i];
+        struct loaded ignored;
+        if (!e->written.metadata)
+            continue;
+        if (e->now.row)
+            object__delete_old_files(t->a, t->c, e->now.metadata, e->written.metadata);
+        object__keep(t->a, t->c, &e->written, &ignored);
+    }
+}
+
+/* -- One transaction ----------------------------------------------------------------------------
+ */
+
+static struct sql_write write_new(struct txn *t, const struct entry *e)
+{
+    struct sql_new_object *o = ARENA_NEW(t->a, struct sql_new_object);
+    *o = (struct sql_new_object){
+        .warehouse = t->c->warehouse.id,
+        .ns = e->first->id.ns,
+        .name = e->first->id.name,
+        .kind = SQL_TABLE,
+        .uuid = e->draft->head.uuid,
+        .location = e->draft->head.location,
+        .metadata_location = e->written.location,
+        .place = e->place,
+    };
+    return (struct sql_write){
+        .insert = o, .by = catalog__change(t->a, t->act.by, e->written.token, t->digest)};
+}
+
+/* A table that was only asserted about must not move before the others do: the swap without a new
+ * location holds it. */
+static struct sql_write write_existing(struct txn *t, const struct entry *e)
+{
+    struct sql_swap *s = ARENA_NEW(t->a, struct sql_swap);
+    *s = (struct sql_swap){
+        .warehouse = t->c->warehouse.id,
+        .object = e->now.row->id,
+        .old_metadata_location = e->now.row->metadata_location,
+        .metadata_location = e->written.location,
+        .by = catalog__change(t->a, t->act.by, e->written.token, t->digest),
+    };
+    if (e->draft->location_changed) {
+        s->location = e->draft->head.location;
+        s->place = &e->place;
+    }
+    return (struct sql_write){.swap = s};
+}
+
+static bool refused(struct txn *t, const struct sql_write *w, const struct entry *e,
+    const struct sql_written *r, struct err *err)
+{
+    if (w->insert)
+        return object__inserted(&t->act, w->insert, r->insert, r->taken_by, NEW_COMMIT, err);
+    if (r->swap == SQL_SWAP_LOST)
+        return err_set(err, ERR_CAS_LOST, "a table changed meanwhile");
+    err_set(err, ERR_INVALID_ARGUMENT,
+        "Invalid location: %.*s is, contains or lies in the location of another table or view",
+        STR_ARG(e->draft->head.location));
+    return name_table(t, e->first, err);
+}
+
+static bool write_rows(struct txn *t, struct err *err)
+{
+    struct sql_write *writes = ARENA_ARRAY(t->a, struct sql_write, t->n);
+    const struct entry **of = ARENA_ARRAY(t->a, const struct entry *, t->n);
+    struct sql_written result;
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct entry *e = &t->entries[i];
+        if (!changes_something(e) && !e->asserted)
+            continue;
+        of[n] = e;
+        writes[n++] = e->now.row ? write_existing(t, e) : write_new(t, e);
+    }
+    if (!sql_object_write(t->c->sql, writes, n, &result, err))
+        return catalog__change_failed(err);
+    return result.done || refused(t, &writes[result.at], of[result.at], &result, err);
+}
+
+/* ERR_CAS_LOST: somebody was faster; nothing is left behind. */
+static bool commit_once(struct txn *t, struct err *err)
+{
+    t->n = t->n_written = 0;
+    for (size_t i = 0; i < t->n_changes; i++) {
+        if (!apply(t, &t->changes[i], err))
+            return name_table(t, &t->changes[i], err);
+    }
+    bool ok = write_files(t, err);
+    if (ok && t->n_written == 0) {
+        metric_add(METRIC_commits_noop_total, 1);
+        return true;
+    }
+    if (!ok || !write_rows(t, err)) {
+        let_go(t, err);
+        return false;
+    }
+    metric_add(METRIC_commits_applied_total, t->n_written);
+    keep(t);
+    return true;
+}
+
+static bool commit(struct txn *t, struct err *err)
+{
+    for (unsigned round = 0; round < COMMIT_ROUNDS; round++) {
+        if (commit_once(t, err))
+            return true;
+        if (err->kind != ERR_CAS_LOST)
+            return false;
+        metric_add(METRIC_commits_lost_total, 1);
+    }
+    return err_set(err, ERR_COMMIT_FAILED,
+        "The tables were changed by others %d times while this transaction was tried; refresh and "
+        "try again",
+        COMMIT_ROUNDS);
+}
+
+/* Did an earlier copy of this very request succeed? One of its tables can tell: all or none. */
+static bool applied_before(const struct txn *t)
+{
+    for (size_t i = 0; i < t->n_changes; i++) {
+        const struct change *change = &t->changes[i];
+        struct sql_object *row;
+        struct str then;
+        struct err ignored;
+        bool ns_found;
+        if (object__is_unique(SQL_TABLE, change->updates) &&
+            sql_object_get(t->a, t->c->sql, t->c->warehouse.id, change->id.ns, change->id.name,
+                &ns_found, &row, &ignored) &&
+            row &&
+            sql_change_by_digest(
+                t->a, t->c->sql, t->c->warehouse.id, row->id, t->digest, &then, &ignored) &&
+            then.p)
+            return true;
+    }
+    return false;
+}
+
+bool txn_commit(struct arena *a, struct catalog *c, const struct caller *by, const json_t *body,
+    struct str digest, struct err *err)
+{
+    struct txn t = {
+        .act = {a, c, by, SQL_TABLE},
+          .a = a, .c = c, .digest = digest
+    };
+    TRY(changes_read(&t, json_object_get(body, "table-changes"), err));
+    if (commit(&t, err))
+        return true;
+    if (err->kind == ERR_COMMIT_UNKNOWN)
+        metric_add(METRIC_commits_unknown_total, 1);
+    if (err->kind != ERR_COMMIT_FAILED)
+        return false;
+    metric_add(METRIC_commits_requirement_total, 1);
+    if (!applied_before(&t))
+        return false;
+    err_clear(err);
+    return true;
+}
