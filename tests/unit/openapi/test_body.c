@@ -33,7 +33,10 @@ static void check_sample(const struct sample *s)
     ck_assert_msg(ok == (s->msg == NULL), "%s: %s", s->json, ok ? "accepted" : err.msg);
     if (ok)
         return;
-    ck_assert_int_eq(err.kind, ERR_BAD_REQUEST);
+    /* Words that stand in for ours have the kind of those they are taken from. */
+    ck_assert_int_eq(err.kind, str_starts(str_from(s->msg), STR("Invalid table changes"))
+                                   ? ERR_INVALID_ARGUMENT
+                                   : ERR_BAD_REQUEST);
     ck_assert_str_eq(err.msg, s->msg);
 }
 
@@ -99,7 +102,7 @@ static const struct sample simple[] = {
      "/filter: expected an object or true or false, found an integer"                                                                                                                },
     {OP_PLAN_TABLE_SCAN,    "{'filter':{'type':'eq','term':'a','value':5},'select':['a']}",                NULL                                                                      },
     {OP_COMMIT_TRANSACTION, "{'table-changes':[{'updates':[]}]}",
-     "Invalid table changes: table identifier is required"                                                                                                                       },
+     "Invalid table changes: table identifier is required"                                                                                                                           },
 };
 
 START_TEST(test_op_check_body__members_types_and_null)
@@ -203,7 +206,7 @@ static const struct sample snapshots[] = {
      "/updates/0/snapshot/summary/operation: required member is missing"                            },
     {OP_UPDATE_TABLE, SNAPSHOT(",'manifest-list':'x','summary':{'operation':'merge'}"),
      "/updates/0/snapshot/summary/operation: expected one of append, replace, overwrite, "
-     "delete, "
+        "delete, "
         "found \"merge\""                                                                           },
     {OP_UPDATE_TABLE, SNAPSHOT(",'manifest-list':'x'"),
      "/updates/0/snapshot/summary: required member is missing"                                      },
