@@ -243,6 +243,30 @@ static bool register_location(
     return true;
 }
 
+/* Is the namespace there, and the name free or of its kind? */
+static bool may_replace(const struct act *act, const struct ident *id, struct err *err)
+{
+    struct catalog *c = act->c;
+    struct sql_object *row;
+    bool ns_found;
+    if (!sql_object_get(act->a, c->sql, c->warehouse.id, id->ns, id->name, &ns_found, &row, err))
+        return catalog__change_failed(err);
+    if (!ns_found)
+        return catalog__no_such_namespace(act->a, id->ns, err);
+    return !row || row->kind == act->kind || taken(act, id, row->kind, NEW_REGISTER, err);
+}
+
+/* Whatever the name stands for, it stands for this now; the last who says so wins. */
+static bool replace(const struct act *act, const struct sql_new_object *o, struct err *err)
+{
+    struct sql_change change = catalog__change(act->a, act->by, (struct str){0}, (struct str){0});
+    enum sql_insert_result result;
+    enum sql_kind taken_by = SQL_TABLE;
+    if (!sql_object_replace(act->c->sql, o, &change, &result, &taken_by, err))
+        return catalog__change_failed(err);
+    return object__inserted(act, o, result, taken_by, NEW_REGISTER, err);
+}
+
 bool object__register(
     const struct act *act, struct str ns, const json_t *body, struct loaded *out, struct err *err)
 {
@@ -250,20 +274,20 @@ bool object__register(
     struct str location;
     struct sql_ns *row;
     const struct metadata *m = NULL;
+    const struct str none = {0};
+    bool overwrite = act->kind == SQL_TABLE && json_is_true(json_object_get(body, "overwrite"));
     TRY(new_ident(act, ns, body, &id, err));
     struct sql_new_object o = {
         .warehouse = act->c->warehouse.id, .ns = ns, .name = id.name, .kind = act->kind};
     TRY(register_location(act, body, &location, err));
-    if (act->kind == SQL_TABLE && json_is_true(json_object_get(body, "overwrite")))
-        return err_set(err, ERR_UNSUPPORTED,
-            "Registering over an existing table is not supported: drop it first");
-    TRY(object__name_free(act, &id, NEW_REGISTER, &row, err));
+    TRY(overwrite ? may_replace(act, &id, err)
+                  : object__name_free(act, &id, NEW_REGISTER, &row, err));
     TRY(registered_metadata(act, location, &m, err));
     TRY(place__check(act->a, act->c, metadata_head(m)->location, &o.location, &o.place, err));
     o.location = metadata_head(m)->location;
     o.uuid = metadata_head(m)->uuid;
     o.metadata_location = location;
-    TRY(object__insert(act, &o, (struct str){0}, (struct str){0}, NEW_REGISTER, err));
+    TRY(overwrite ? replace(act, &o, err) : object__insert(act, &o, none, none, NEW_REGISTER, err));
     *out = (struct loaded){.metadata = m};
     return true;
 }

@@ -44,6 +44,29 @@ bool table_drop(struct arena *a, struct catalog *c, const struct caller *by, con
     return true;
 }
 
+/* The metadata is read before the table goes: what cannot be told is not taken away. */
+bool table_unregister(struct arena *a, struct catalog *c, const struct caller *by,
+    const struct ident *id, struct loaded *out, struct err *err)
+{
+    enum { ROUNDS = 16 };
+    const struct act act = {a, c, by, SQL_TABLE};
+    struct sql_change change = catalog__change(a, by, (struct str){0}, (struct str){0});
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        enum sql_unregister_result result;
+        struct current now;
+        TRY(object__current(&act, id, &now, err));
+        if (!sql_object_unregister(c->sql, c->warehouse.id, SQL_TABLE, id->ns, id->name,
+                now.row->metadata_location, &change, &result, err))
+            return catalog__change_failed(err);
+        if (result == SQL_UNREGISTER_NONE)
+            return object__no_such(a, SQL_TABLE, id, err);
+        *out = (struct loaded){.metadata = now.metadata};
+        if (result == SQL_UNREGISTERED)
+            return true;
+    }
+    return err_set(err, ERR_BUSY, "The table is changed by others all the time, try again");
+}
+
 bool table_rename(struct arena *a, struct catalog *c, const struct caller *by, const json_t *body,
     struct err *err)
 {

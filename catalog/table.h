@@ -24,10 +24,14 @@ MUST bool table_create(struct arena *a, struct catalog *c, const struct caller *
 MUST bool table_commit(struct arena *a, struct catalog *c, const struct caller *by,
     const struct ident *id, const json_t *body, struct str digest, struct loaded *out,
     struct err *err);
+/* registerTable; with "overwrite" it takes the place of the table of that name. */
 MUST bool table_register(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
     const json_t *body, struct loaded *out, struct err *err);
 MUST bool table_drop(struct arena *a, struct catalog *c, const struct caller *by,
     const struct ident *id, enum sql_purge purge, struct err *err);
+/* unregisterTable: drops the table, keeps its files, and says what its last state was. */
+MUST bool table_unregister(struct arena *a, struct catalog *c, const struct caller *by,
+    const struct ident *id, struct loaded *out, struct err *err);
 MUST bool table_rename(struct arena *a, struct catalog *c, const struct caller *by,
     const json_t *body, struct err *err);
 MUST bool table_list(struct arena *a, struct catalog *c, struct str ns, const struct page *page,

@@ -388,7 +388,7 @@ const char op_description[] =
     "      operationId: unregisterTable\n"
     "      tags: [tables]\n"
     "      summary: Forget a table and say where its metadata is\n"
-    "      x-served: false\n"
+    "      x-served: true\n"
     "      x-lane: slow\n"
     "      x-lookup: table\n"
     "      x-mutates: true\n"

@@ -895,7 +895,7 @@ const struct op op_rows[OP_COUNT] = {
         .body_limit = 0,
         .success = 200,
         .mutates = true,
-        .served = false,
+        .served = true,
     },
     [OP_LOAD_CREDENTIALS] = {
         .id = OP_LOAD_CREDENTIALS,

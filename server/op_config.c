@@ -43,7 +43,6 @@ bool op_get_config(struct call *c)
     }
 
 UNSERVED(get_token)
-UNSERVED(unregister_table)
 UNSERVED(load_credentials)
 UNSERVED(sign_request)
 UNSERVED(plan_table_scan)

@@ -77,6 +77,15 @@ bool op_register_table(struct call *c)
     return reply_loaded(c, &t, VARIANT_ALL);
 }
 
+bool op_unregister_table(struct call *c)
+{
+    struct ident id = call_ident(c);
+    struct caller by = call_caller(c);
+    struct loaded t;
+    TRY(table_unregister(c->arena, c->server->catalog, &by, &id, &t, &c->err));
+    return reply_commit(c, &t);
+}
+
 bool op_rename_table(struct call *c)
 {
     struct caller by = call_caller(c);

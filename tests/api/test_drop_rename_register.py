@@ -391,14 +391,52 @@ def test_overwrite_false_is_the_same_as_absent(api, ns, place):
 
 
 def test_overwrite(api, ns, place):
-    """`overwrite`: the pointer of the existing table is replaced, another uuid or not; or it is refused
-    with 406 as stock catalogs do, and then nothing has changed."""
+    """The pointer of the existing table is replaced: another uuid, another place, no file written."""
+    uuid = "22222222-2222-4222-8222-222222222222"
     first = put(api, place, document(place), "a.metadata.json")
-    second = put(api, place, document(place + "2"), "b.metadata.json")
+    second = put(api, place + "2", document(place + "2", **{"table-uuid": uuid}), "b.metadata.json")
     api.register(ns, "t", first).ok()
-    answer = api.register(ns, "t", second, overwrite=True).expect(200, 406)
-    want = second if answer.status == 200 else first
-    assert api.load(ns, "t").ok().json["metadata-location"] == want
+    files = api.store.list()
+    answer = api.register(ns, "t", second, overwrite=True).ok()
+    loaded = api.load(ns, "t").ok()
+    assert answer.json["metadata-location"] == loaded.json["metadata-location"] == second
+    assert answer.etag == loaded.etag and loaded.json["metadata"]["table-uuid"] == uuid
+    assert api.names(ns) == ["t"] and api.store.list() == files
+    api.commit(ns, "t", [set_properties(a="b")], [{"type": "assert-table-uuid", "uuid": uuid}]).ok()
+    api.create(ns, "u", location=place).ok()  # where the old one lay is free
+
+
+def test_overwrite_of_nothing(api, ns, place):
+    """Creates it, when the namespace is there."""
+    uri = put(api, place, document(place))
+    api.register(ns, "t", uri, overwrite=True).ok()
+    assert api.load(ns, "t").ok().json["metadata-location"] == uri
+    api.register("non-existing", "t", uri, overwrite=True).fails(
+        404, "NoSuchNamespaceException", "Namespace does not exist: non-existing")
+
+
+def test_overwrite_goes_back_in_history(api, ns, table):
+    """An earlier file of the same table; commits that build on what is no more fail."""
+    old = table.metadata_location
+    table.append(1, 1)
+    api.register(ns, table.name, old, overwrite=True).ok()
+    assert table.metadata["snapshots"] == []
+    table.commit(set_ref("main", 1)).fails(400)
+    table.append(2, 1)
+
+
+def test_overwrite_that_cannot_be(api, ns, place):
+    """The place or the uuid of another table, or a file that is none: the table stays what it was."""
+    first = put(api, place, document(place), "a.metadata.json")
+    api.register(ns, "t", first).ok()
+    other = api.table(ns, "other")
+    clash = put(api, place, document(other.location), "b.metadata.json")
+    api.register(ns, "t", clash, overwrite=True).fails(409, "AlreadyExistsException", contains="location")
+    twin = put(api, place, document(place + "3", **{"table-uuid": other.uuid}), "c.metadata.json")
+    api.register(ns, "t", twin, overwrite=True).fails(409, "AlreadyExistsException", contains=other.uuid)
+    api.register(ns, "t", put(api, place, b"{}", "d.metadata.json"), overwrite=True).fails(400)
+    api.register(ns, "t", place + "/metadata/no.metadata.json", overwrite=True).fails(404, "NotFoundException")
+    assert api.load(ns, "t").ok().json["metadata-location"] == first
 
 
 def test_register_keeps_both_spellings_of_local_files(api, ns, place):
