@@ -129,5 +129,6 @@ struct sql_change catalog__change(
         .request_id = by->request_id,
         .at_ms = clock_ms(),
         .deadline_us = by->deadline_us,
+        .idem = by->idem,
     };
 }

@@ -40,6 +40,7 @@ struct caller {
     struct str principal;
     struct str request_id;
     int64_t deadline_us;
+    struct sql_idem *idem; /* the request's key, kept with what it changes; NULL: none */
 };
 
 /* A page of names asked for. token absent: everything, unpaged. */

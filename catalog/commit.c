@@ -17,6 +17,13 @@ struct commit {
     struct str digest; /* of the request */
 };
 
+void object__show(const struct caller *by, const struct metadata *m, struct loaded *out)
+{
+    *out = (struct loaded){.metadata = m};
+    if (by->idem)
+        by->idem->answer = metadata_location(m);
+}
+
 bool object__current(
     const struct act *act, const struct ident *id, struct current *out, struct err *err)
 {
@@ -129,7 +136,7 @@ static bool commit_once(const struct commit *r, struct loaded *out, struct err *
     TRY(updates_apply(d, r->updates, err));
     if (d->changes == 0) {
         metric_add(METRIC_commits_noop_total, 1);
-        *out = (struct loaded){.metadata = base.metadata};
+        object__show(r->by, base.metadata, out);
         return true;
     }
     TRY(moved_place(r, d, &place, err));
@@ -165,9 +172,10 @@ static bool applied_before(const struct commit *r, struct loaded *out)
             r->a, r->c->sql, r->c->warehouse.id, base.row->id, r->digest, &then, &ignored) ||
         !then.p)
         return false;
-    *out = (struct loaded){0};
-    if (!object__metadata(r->a, r->c, r->kind, then, &out->metadata, &ignored))
-        out->metadata = base.metadata;
+    const struct metadata *m;
+    if (!object__metadata(r->a, r->c, r->kind, then, &m, &ignored))
+        m = base.metadata;
+    object__show(r->by, m, out);
     return true;
 }
 

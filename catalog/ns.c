@@ -30,22 +30,30 @@ bool catalog__no_such_namespace(struct arena *a, struct str ns, struct err *err)
     return err_set(err, ERR_NO_SUCH_NAMESPACE, "Namespace does not exist: %.*s", STR_ARG(text));
 }
 
-bool ns_create(struct arena *a, struct catalog *c, const struct caller *by, const json_t *body,
-    struct sql_ns *out, struct err *err)
+bool ns_from_body(struct arena *a, const json_t *body, struct sql_ns *out, struct err *err)
 {
     struct str path;
     TRY(ident_ns_from_json(a, json_object_get(body, "namespace"), &path, err));
     const json_t *properties = json_object_get(body, "properties");
     struct str text = json_is_object(properties) ? dump(a, properties) : STR("{}");
+    *out = (struct sql_ns){.path = path, .properties = text};
+    return true;
+}
+
+bool ns_create(struct arena *a, struct catalog *c, const struct caller *by, const json_t *body,
+    struct sql_ns *out, struct err *err)
+{
+    struct sql_ns ns;
+    TRY(ns_from_body(a, body, &ns, err));
     struct sql_change change = catalog__change(a, by, (struct str){0}, (struct str){0});
     bool created;
-    if (!sql_ns_create(a, c->sql, c->warehouse.id, path, text, &change, &created, err))
+    if (!sql_ns_create(a, c->sql, c->warehouse.id, ns.path, ns.properties, &change, &created, err))
         return catalog__change_failed(err);
     if (!created) {
-        struct str shown = ident_ns_text(a, path);
+        struct str shown = ident_ns_text(a, ns.path);
         return err_set(err, ERR_ALREADY_EXISTS, "Namespace already exists: %.*s", STR_ARG(shown));
     }
-    *out = (struct sql_ns){.path = path, .properties = text};
+    *out = ns;
     return true;
 }
 
@@ -106,6 +114,16 @@ static json_t *properties_changed(struct arena *a, struct str before, const json
     return after;
 }
 
+/* What the answer will tell, for the request's key. */
+static void keep_changes(struct arena *a, const struct caller *by, const struct ns_changes *changes)
+{
+    if (!by->idem)
+        return;
+    json_t *all = hold(a, json_pack("{s:O,s:O,s:O}", "updated", changes->updated, "removed",
+                              changes->removed, "missing", changes->missing));
+    by->idem->answer = dump(a, all);
+}
+
 bool ns_update(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
     const json_t *body, struct ns_changes *out, struct err *err)
 {
@@ -125,6 +143,7 @@ bool ns_update(struct arena *a, struct catalog *c, const struct caller *by, stru
             return catalog__no_such_namespace(a, ns, err);
         struct str after = dump(a, properties_changed(a, row->properties, removals, updates, out));
         bool swapped;
+        keep_changes(a, by, out);
         if (!sql_ns_set_properties(
                 c->sql, c->warehouse.id, row->id, row->version, after, &change, &swapped, err))
             return catalog__change_failed(err);

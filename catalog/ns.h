@@ -11,6 +11,8 @@
  * certainly did not happen), ERR_COMMIT_UNKNOWN. */
 
 /* createNamespace: body {"namespace": [...], "properties": {...}}; missing parents are made too. */
+MUST bool ns_from_body(struct arena *a, const json_t *body, struct sql_ns *out,
+    struct err *err); /* what it asks for */
 MUST bool ns_create(struct arena *a, struct catalog *c, const struct caller *by, const json_t *body,
     struct sql_ns *out, struct err *err);
 MUST bool ns_drop(

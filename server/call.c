@@ -82,13 +82,15 @@ struct ident call_ident(const struct call *c)
     return (struct ident){call_ns(c), table.p ? table : call_arg(c, "view")};
 }
 
-struct caller call_caller(const struct call *c)
+struct caller call_caller(struct call *c)
 {
-    return (struct caller){c->principal, c->id, c->deadline_us};
+    return (struct caller){c->principal, c->id, c->deadline_us, c->idem.key.p ? &c->idem : NULL};
 }
 
-struct str call_digest(const struct call *c)
+struct str call_digest(struct call *c)
 {
+    if (c->idem.digest.p)
+        return c->idem.digest;
     uint8_t sum[DIGEST_SHA256];
     const struct str parts[] = {str_from(c->op->name), STR("\n"), c->path, STR("?"), c->query,
         STR("\n"), c->principal, STR("\n"), c->body};

@@ -81,6 +81,9 @@ struct call {
                             body came; held by the arena */
 
     /* Found. */
+    struct sql_idem idem; /* the key and the answer to keep; key absent: none counts */
+    bool replayed;        /* the answer is a kept one */
+
     bool looked_up;         /* found is filled (operations with a lookup) */
     struct sql_found found; /* the row, or that there is none */
 
@@ -120,10 +123,10 @@ bool call_from_allowed_page(const struct call *c);
 struct str call_ns(const struct call *c);
 struct ident call_ident(const struct call *c);
 /* Who asks, for catalog functions that change something. */
-struct caller call_caller(const struct call *c);
+struct caller call_caller(struct call *c);
 /* Hex. Two requests with this digest are one request sent twice: it covers the operation, path and
  * query as sent, the principal and the body. */
-struct str call_digest(const struct call *c);
+struct str call_digest(struct call *c);
 /* pageToken and pageSize. */
 struct page call_page(const struct call *c);
 /* 404s in the words clients' tests compare: "Namespace does not exist: a.b",

@@ -287,6 +287,17 @@ static bool check_words(struct load *l)
         (const char *const[]){"auto", "true", "false", NULL});
 }
 
+/* What answers lead back to must be there as long as they are. */
+static bool check_times(struct load *l)
+{
+    const struct config *c = l->conf;
+    return c->change_retention >= c->idempotency_lifetime ||
+           err_set(l->err, ERR_BAD_REQUEST,
+               "FIRN_CHANGE_RETENTION is %g seconds, expected at least the %g of "
+               "FIRN_IDEMPOTENCY_LIFETIME",
+               (double)c->change_retention / 1e6, (double)c->idempotency_lifetime / 1e6);
+}
+
 bool config_load(struct arena *a, int argc, char *const *argv, char *const *environ_,
     struct config *out, struct err *err)
 {
@@ -299,6 +310,7 @@ bool config_load(struct arena *a, int argc, char *const *argv, char *const *envi
     TRY(load_environment(&l, environ_));
     TRY(load_flags(&l, argc, argv));
     TRY(check_words(&l));
+    TRY(check_times(&l));
     TRY(set_places(&l, environ_));
     TRY(check_address(&l, "FIRN_LISTEN", out->listen));
     return check_address(&l, "FIRN_ADMIN_LISTEN", out->admin_listen);

@@ -71,6 +71,10 @@
         "Largest metadata file, unpacked")                                                         \
     X(transaction_tables, INT, "FIRN_TRANSACTION_TABLES", "100", 1, 1000,                          \
         "Table changes in one transaction")                                                        \
+    X(idempotency_lifetime, SECONDS, "FIRN_IDEMPOTENCY_LIFETIME", "1800", 0, 2592000,              \
+        "How long answers to requests with an Idempotency-Key are kept; 0: keys are ignored")      \
+    X(change_retention, SECONDS, "FIRN_CHANGE_RETENTION", "2592000", 1, 315360000,                 \
+        "How long the record of changes is kept, by which repeated commits are recognised")        \
     X(start_timeout, SECONDS, "FIRN_START_TIMEOUT", "30", 0, 3600,                                 \
         "How long a start waits for the database")                                                 \
     X(drain_wait, SECONDS, "FIRN_DRAIN_WAIT", "0", 0, 3600,                                        \

@@ -1,5 +1,6 @@
 /* Configuration, the description of the API, and the operations that are not served. */
 #include "call.h"
+#include "config.h"
 #include "metric.h"
 
 bool op_get_description(struct call *c)
@@ -20,6 +21,21 @@ static void put_endpoints(struct buf *b)
     }
 }
 
+/* "PT1H30M", "PT0.5S" */
+static void put_duration(struct buf *b, int64_t us)
+{
+    int64_t s = us / 1000000, fraction = us % 1000000;
+    buf_puts(b, "PT");
+    if (s >= 3600)
+        buf_putf(b, "%lldH", (long long)(s / 3600));
+    if (s % 3600 >= 60)
+        buf_putf(b, "%lldM", (long long)(s % 3600 / 60));
+    if (fraction)
+        buf_putf(b, "%lld.%06lldS", (long long)(s % 60), (long long)fraction);
+    else if (s % 60 || s == 0)
+        buf_putf(b, "%lldS", (long long)(s % 60));
+}
+
 bool op_get_config(struct call *c)
 {
     struct str named = call_param(c, "warehouse");
@@ -32,7 +48,13 @@ bool op_get_config(struct call *c)
     buf_puts(
         &b, "{\"defaults\":{},\"overrides\":{\"namespace-separator\":\"%1F\"},\"endpoints\":[");
     put_endpoints(&b);
-    buf_puts(&b, "]}");
+    buf_putc(&b, ']');
+    if (c->server->conf->idempotency_lifetime > 0) {
+        buf_puts(&b, ",\"idempotency-key-lifetime\":\"");
+        put_duration(&b, c->server->conf->idempotency_lifetime);
+        buf_putc(&b, '"');
+    }
+    buf_putc(&b, '}');
     return reply_json(c, &b);
 }
 

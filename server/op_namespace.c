@@ -1,6 +1,8 @@
 /* Namespaces: arguments in, one catalog function, one reply. */
 #include "call.h"
+#include "keep.h"
 #include "ns.h"
+#include "repeat.h"
 
 enum { LIST_MAX = 256 << 20 };
 
@@ -36,6 +38,14 @@ bool op_create_namespace(struct call *c)
     return reply_namespace(c, &ns);
 }
 
+bool replay_create_namespace(struct call *c, const struct sql_answer *kept)
+{
+    struct sql_ns ns;
+    (void)kept; /* the answer says what was asked for */
+    TRY(ns_from_body(c->arena, c->json, &ns, &c->err));
+    return reply_namespace(c, &ns);
+}
+
 bool op_load_namespace_metadata(struct call *c)
 {
     TRY(call_need_namespace(c));
@@ -53,6 +63,11 @@ bool op_drop_namespace(struct call *c)
     struct caller by = call_caller(c);
     TRY(ns_drop(c->arena, c->server->catalog, &by, call_ns(c), &c->err));
     return reply_empty(c);
+}
+
+bool replay_update_properties(struct call *c, const struct sql_answer *kept)
+{
+    return reply_document(c, kept->status, kept->answer);
 }
 
 static void put_keys(struct buf *b, const char *member, const json_t *keys)

@@ -162,6 +162,13 @@ bool reply_json(struct call *c, struct buf *text)
     return true;
 }
 
+bool reply_document(struct call *c, int status, struct str text)
+{
+    begin(c, status, STR("no-store"));
+    body_text(c, "application/json", text);
+    return true;
+}
+
 bool reply_text(struct call *c, const char *content_type, struct str text)
 {
     begin(c, 200, STR("no-store"));

@@ -35,6 +35,8 @@ struct reply {
 MUST bool reply_json(struct call *c, struct buf *body);
 /* 200 with a text that lives as long as the arena or longer. */
 bool reply_text(struct call *c, const char *content_type, struct str text);
+/* A JSON document that lives as long as the arena, under any status. */
+bool reply_document(struct call *c, int status, struct str text);
 /* {"metadata-location":…,"metadata":<document>,"config":{}} around the stored bytes, ETag,
  * Cache-Control: private, no-cache, Vary: Accept-Encoding, X-Iceberg-Access-Delegation. Staged: no
  * metadata-location, no ETag. gzip, when accepted, joins the kept segment with head and tail. */

@@ -19,6 +19,7 @@
 #include "reports.h"
 #include "sql.h"
 #include "store.h"
+#include "upkeep.h"
 #include "worker.h"
 
 enum {
@@ -45,6 +46,7 @@ struct serving {
     struct admin *admin;
     struct worker *workers[WORKERS_MAX];
     unsigned n_workers;
+    struct upkeep upkeep;
 };
 
 /* --- signals -----------------------------------------------------------------------------------
@@ -58,10 +60,13 @@ static bool stop_asked(const sigset_t *signals, int64_t us)
     return sigtimedwait(signals, NULL, &t) > 0;
 }
 
-static void wait_for_stop(const sigset_t *signals)
+/* Until a signal to stop comes, with upkeep from time to time. */
+static void wait_for_stop(struct serving *s)
 {
-    while (sigwaitinfo(signals, NULL) < 0 && errno == EINTR)
-        ;
+    int64_t interval = upkeep_interval_us(&s->server);
+
+    while (!stop_asked(&s->signals, interval))
+        upkeep_begin(&s->upkeep);
 }
 
 /* Sleeps until `done` or the deadline; a second signal ends the process at once. */
@@ -218,6 +223,7 @@ static bool start(struct serving *s, struct err *err)
     TRY(admin_start(&s->server, s->admin_fd, &s->admin, err));
     TRY(open_catalog(s, err));
     TRY(start_lanes(s, err));
+    upkeep_init(&s->upkeep, &s->server);
     atomic_store(&s->progress.started, true);
     TRY(write_port_file(s, err));
     struct str database = sql_name(s->sql);
@@ -315,7 +321,7 @@ bool serve(const struct config *conf, struct err *err)
     sigprocmask(SIG_BLOCK, &s->signals, NULL); /* inherited by all threads; waited for here */
     bool started = start(s, err);
     if (started) {
-        wait_for_stop(&s->signals);
+        wait_for_stop(s);
         drain(s);
     }
     stop(s);

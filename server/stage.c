@@ -8,6 +8,7 @@
 #include "log.h"
 #include "lookup.h"
 #include "metric.h"
+#include "repeat.h"
 #include "scan.h"
 
 enum {
@@ -155,7 +156,7 @@ static bool parse_body(struct call *c)
 static bool run_handler(struct call *c)
 {
     TRY(parse_body(c));
-    if (!op_handlers[c->op->id](c)) {
+    if (!(repeat_keyed(c) ? repeat_run(c) : op_handlers[c->op->id](c))) {
         assert(c->err.kind);
         return false;
     }
@@ -210,10 +211,11 @@ void stage_slow(struct call *c)
  */
 
 /* What was certainly not done is 429 for changes and 503 for reads: to Java a 503 that outlives its
- * retries leaves a commit in an unknown state, a 429 does not. */
+ * retries leaves a commit in an unknown state, a 429 does not. With a key an earlier copy of the
+ * request may have done it: 503, which is no refusal. */
 static enum err_kind settled(const struct call *c)
 {
-    bool mutates = c->op && c->op->mutates;
+    bool mutates = c->op && c->op->mutates && !repeat_keyed(c);
 
     switch ((int)c->err.kind) {
     case ERR_UNAVAILABLE:
@@ -221,7 +223,7 @@ static enum err_kind settled(const struct call *c)
     case ERR_DB_RETRY:
         return mutates ? ERR_BUSY : ERR_UNAVAILABLE;
     case ERR_OUTCOME_UNKNOWN:
-        return mutates ? ERR_COMMIT_UNKNOWN : ERR_UNAVAILABLE;
+        return c->op && c->op->mutates ? ERR_COMMIT_UNKNOWN : ERR_UNAVAILABLE;
     default:
         return err_status(c->err.kind) ? c->err.kind : ERR_INTERNAL;
     }
@@ -322,6 +324,8 @@ void stage_account(const struct call *c)
     log_i64(&l, "bytes_in", (int64_t)c->body.n);
     log_i64(&l, "bytes", (int64_t)c->reply.bytes);
     log_str(&l, "lane", c->ran_in == LANE_FAST ? STR("fast") : STR("slow"));
+    if (c->replayed)
+        log_str(&l, "replayed", STR("true"));
     log_error(&l, c);
     log_end(&l);
 }
