@@ -33,6 +33,7 @@ enum {
     SQL_READ_US = 5000000,   /* a read may take that long */
     SQL_WRITE_US = 10000000, /* a statement of a unit of work */
     SQL_WAIT_US = 2000000,   /* for a free connection */
+    SQL_LOCK_US = 5000000,   /* for another's lock, as pg.c tells the server */
     SQL_AWAY_US = 3000000,   /* a database that is away is tried again that long */
 };
 

@@ -344,7 +344,7 @@ bool sql_object_write(struct sql *s, const struct sql_write *writes, size_t n,
 struct quick {
     const struct sql_swap *swap;
     enum sql_swap_result result;
-    bool key_taken; /* perhaps by a row that has expired: the transaction can tell */
+    bool leave; /* this is for the transaction to do */
 };
 
 /* One statement is the whole transaction: it begins, swaps and commits in one round trip. */
@@ -376,9 +376,15 @@ static bool swap_in_statement(struct unit *u, void *work, struct err *err)
 
     if (FAULT(SQL_SWAP_BEFORE))
         _exit(137);
+    /* It may wait for the key as long as for any lock. Given up before that, nobody would know what
+     * became of it; of a transaction that did not come to its end one knows. */
+    w->leave = sw->by.idem && u->deadline_us - clock_mono_us() < SQL_LOCK_US + SQL_LOCK_US / 4;
+    if (w->leave)
+        return true;
     if (!send_swap(u, sw, &rows, err)) {
-        w->key_taken = sw->by.idem && err->kind == ERR_DB_UNIQUE;
-        return w->key_taken;
+        /* The key is taken, perhaps by a row that has expired: the transaction can tell. */
+        w->leave = sw->by.idem && err->kind == ERR_DB_UNIQUE;
+        return w->leave;
     }
     if (rows.n == 0)
         TRY(unit_exec(u, STMT_CHANGE_GET, token, &rows, err));
@@ -424,7 +430,7 @@ bool sql_object_swap(struct sql *s, const struct sql_swap *swaps, size_t n,
         return swap_several(s, swaps, n, false, out, err);
     TRY(sql__unit(&u, swap_in_statement, &w, err));
     *out = w.result;
-    if (!w.key_taken)
+    if (!w.leave)
         return true;
     err_clear(err);
     return swap_several(s, swaps, 1, u.unclear, out, err);
