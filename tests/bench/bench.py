@@ -102,6 +102,7 @@ class Bench:
     def server(self, url, **load):
         """The real thing: what the server and PostgreSQL spend on a request."""
         self.wrk(url, **load | {"seconds": 1})
+        self.settle()
         statements = self.firn.metric("firn_sql_statements_total")
         before = process_cpu(self.firn.pid), process_cpu(self.leader)
         result = self.wrk(url, **load)
@@ -111,6 +112,12 @@ class Bench:
         return {"rate": n / result["seconds"], "p50": result["p50_us"], "p99": result["p99_us"],
                 "firn": (after[0] - before[0]) * 1e6 / n, "pg": (after[1] - before[1]) * 1e6 / n,
                 "statements": statements / n}
+
+    def settle(self):
+        """Requests whose client has gone are still worked on."""
+        while self.firn.metric("firn_lane_queue") > 0:
+            time.sleep(0.05)
+        time.sleep(0.2)
 
     def floor_http(self, clients, seconds, size, status=200, method="GET", body=None):
         from services import free_ports
@@ -170,6 +177,7 @@ class Bench:
                 batch = max(1, min(64, round(1 / one["statements"]))) if not commit else 1
                 one["lookup"] = self.floor_lookup(batch, min(seconds, 2))
             if commit:
+                self.settle()
                 one["commit"] = self.floor_commit(commit, clients, seconds)
                 self.tidy()
             rounds.append(one)
