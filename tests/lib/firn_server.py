@@ -383,6 +383,8 @@ class Server:
     def __exit__(self, kind, value, trace):
         if kind is None:
             self.close()
+            if self._owner and "FIRN_TEST_TMP" not in os.environ:
+                shutil.rmtree(self.folder, ignore_errors=True)
             return
         try:
             self.close()
