@@ -525,6 +525,33 @@ def maintenance(s):
         (0, "INSERT"), (1, "INSERT"), (1, "DELETE")]
 
 
+@step("short")
+def views(s):
+    """views: create, replace, alter, list, drop; a name that is a table's"""
+    name = s.table(rows=4)
+    s.run(f"CREATE VIEW db.evens (n COMMENT 'the id') COMMENT 'half of them' TBLPROPERTIES ('k' = 'v') "
+          f"AS SELECT id FROM {name} WHERE id % 2 = 0")
+    assert s.rows("SELECT n FROM db.evens ORDER BY n") == [(0,), (2,)]
+    s.run("CREATE VIEW IF NOT EXISTS db.evens AS SELECT 1 AS n")
+    s.fails("CREATE VIEW db.evens AS SELECT 1 AS n", "already exists", "ALREADY_EXISTS")
+    s.fails(f"CREATE VIEW {name} AS SELECT 1 AS n", "already exists", "ALREADY_EXISTS")
+    s.fails("CREATE TABLE db.evens (id INT) USING iceberg", "already exists", "ALREADY_EXISTS")
+    s.run(f"CREATE OR REPLACE VIEW db.evens AS SELECT id AS n, kind FROM {name} WHERE id % 2 = 0")
+    assert s.rows("SELECT n, kind FROM db.evens ORDER BY n") == [(0, "k0"), (2, "k0")]
+    s.run("ALTER VIEW db.evens SET TBLPROPERTIES ('a' = 'b')")
+    s.run("ALTER VIEW db.evens UNSET TBLPROPERTIES ('a')")
+    assert "'k' = 'v'" in s.one("SHOW CREATE TABLE db.evens") or ("k", "v") in s.rows("SHOW TBLPROPERTIES db.evens")
+    assert "evens" in [row[1] for row in s.rows("SHOW VIEWS IN db")]
+    s.insert(name, 4, 1)
+    assert s.one("SELECT count(*) FROM db.evens") == 3
+    s.run("ALTER VIEW db.evens RENAME TO db.halves")
+    assert s.one("SELECT max(n) FROM db.halves") == 4
+    s.fails("SELECT * FROM db.evens", "cannot be found", "NOT_FOUND")
+    s.run("DROP VIEW db.halves")
+    assert "halves" not in [row[1] for row in s.rows("SHOW VIEWS IN db")]
+    s.run("DROP VIEW IF EXISTS db.halves")
+
+
 @step()
 def at_once(s):
     """inserts at once: the client retries, every row is there once"""
