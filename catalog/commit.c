@@ -114,7 +114,8 @@ void object__delete_old_files(
     const struct head *head = metadata_head(now);
     const json_t *property =
         json_object_get(head->properties, "write.metadata.delete-after-commit.enabled");
-    if (!json_is_string(property) ||
+    /* A view's document has no such log. */
+    if (metadata_kind(now) != METADATA_TABLE || !json_is_string(property) ||
         !str_eq_nocase(str_from(json_string_value(property)), STR("true")))
         return;
     const struct parts *before = metadata_parts(base, PARTS_METADATA_LOG);

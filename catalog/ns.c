@@ -155,6 +155,7 @@ bool ns_update(struct arena *a, struct catalog *c, const struct caller *by, stru
         err, ERR_BUSY, "Too many changes of the namespace's properties at once, try again");
 }
 
+/* NOLINTNEXTLINE(readability-function-size): as names_fn */
 static bool children(struct arena *a, const struct catalog *c, struct str parent, struct str after,
     size_t limit, struct str **names, size_t *n, bool *found, struct err *err)
 {
@@ -168,6 +169,7 @@ static bool second_reading(struct arena *a, struct str parent, struct str *out)
            !str_eq(*out, parent);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a list and its page */
 bool ns_list(struct arena *a, struct catalog *c, struct str *parent, const struct page *page,
     struct str **names, size_t *n, struct str *next, struct err *err)
 {

@@ -347,6 +347,18 @@ def test_location(api, ns, view):
     assert metadata(api, ns)["location"] == place
 
 
+def test_properties_that_mean_something_to_tables(api, ns, view):
+    """They are stored, and do nothing."""
+    table = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1",
+             "format-version": "3", "commit.retry.num-retries": "x"}
+    for number in range(3):
+        updates = [{"action": "set-properties", "updates": table | {"n": str(number)}}]
+        got = api.replace_view(ns, view, updates).ok().json
+        assert got["metadata"]["properties"] == table | {"n": str(number)}
+        assert "metadata-log" not in got["metadata"]
+    assert len(api.store.list(got["metadata"]["location"])) == 4
+
+
 def test_dialects(api, ns):
     """A replace that loses a dialect needs the property, which may come in the same request."""
     api.create_view(ns, "v", view_version(representation("a", "spark"), representation("b", "Trino"))).ok()
@@ -609,3 +621,27 @@ def test_register_twice(api, ns, place):
     api.register_view(ns, "v", uri).ok()
     api.register_view(ns, "w", uri).fails(409, "AlreadyExistsException")
     api.register_view(ns, "w", put(api, place, document(place), "b.metadata.json")).fails(409, "AlreadyExistsException")
+
+
+# --- keys ----------------------------------------------------------------------------------
+
+
+def test_idempotency_keys(api, ns):
+    """The same key again: the same answer, done once."""
+    def twice(method, path, body=None):
+        headers = {"Idempotency-Key": str(uuid.uuid4())}
+        first = api.request(method, path, body, headers)
+        again = api.request(method, path, body, headers)
+        assert (again.status, again.raw and again.json) == (first.status, first.raw and first.json)
+        return first
+    body = {"name": "v", "schema": simple(), "view-version": view_version(),
+            "properties": {"gc.enabled": "false"}}
+    location = twice("POST", f"{ns_path(ns)}/views", body).ok().json["metadata-location"]
+    replaced = twice("POST", view_path(ns, "v"), {"updates": replace_version(representation("SELECT 2"))}).ok()
+    assert len(replaced.json["metadata"]["versions"]) == 2
+    both = {"source": {"namespace": [ns], "name": "v"}, "destination": {"namespace": [ns], "name": "w"}}
+    twice("POST", "/v1/views/rename", both).expect(204)
+    twice("DELETE", view_path(ns, "w")).expect(204)
+    twice("POST", f"{ns_path(ns)}/register-view", {"name": "v", "metadata-location": location}).ok()
+    twice("DELETE", view_path(ns, "none")).fails(404, "NoSuchViewException")
+    assert api.view_names(ns) == ["v"]
