@@ -153,6 +153,17 @@ def test_a_table_that_exists_cannot_be_created(api, ns, table):
     assert table.metadata["snapshots"] == []
 
 
+def test_views_are_no_tables(api, ns, table):
+    """A view's name is taken for a new table, and names no table that is there."""
+    api.create_view(ns, "v").ok()
+    staged = api.create(ns, "v", stage_create=True).ok().json["metadata"]
+    commit(api, append(table, 1, 1), change(ns, "v", create_updates(staged), [NEW])).fails(
+        409, "AlreadyExistsException", f"View with same name already exists: {ns}.v")
+    commit(api, append(table, 1, 1), change(ns, "v", [set_properties(a="b")])).fails(
+        404, "NoSuchTableException", f"Table does not exist: {ns}.v")
+    assert table.metadata["snapshots"] == []
+
+
 def test_updates_that_cannot_be_applied(api, pair):
     """400 that names the table; nothing changes."""
     one, two = pair

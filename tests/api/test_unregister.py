@@ -30,6 +30,9 @@ def test_later_commits_fail(api, ns, table):
 
 
 def test_missing_tables(api, ns):
+    """404 NoSuchTableException, also for a view of that name."""
+    api.create_view(ns, "v").ok()
+    unregister(api, ns, "v").fails(404, "NoSuchTableException", f"Table does not exist: {ns}.v")
     unregister(api, ns, "no").fails(404, "NoSuchTableException", f"Table does not exist: {ns}.no")
     unregister(api, "non-existing", "t").fails(404, "NoSuchTableException", "Table does not exist: non-existing.t")
 

@@ -476,6 +476,7 @@ def test_name_clashes(api, ns, view):
     api.drop(ns, "g").expect(204)
     for answer, text in (
             (api.create(ns, "v"), as_view), (api.register(ns, "v", gone), as_view),
+            (api.register(ns, "v", gone, overwrite=True), as_view),
             (api.create_view(ns, "t"), as_table), (api.register_view(ns, "t", kept), as_table),
             (api.create_view(ns, "v"), f"View already exists: {ns}.v"),
             (api.register_view(ns, "v", kept), f"View already exists: {ns}.v"),
