@@ -182,6 +182,12 @@ static bool check_variant(
     return refuse_tag(&tag_at, body->unknown, op__excerpt(value, shown), err);
 }
 
+/* null stands for a member that is not there. */
+static bool is_absent(const json_t *value)
+{
+    return !value || json_is_null(value);
+}
+
 static bool check_field(
     const struct body_field *field, const json_t *json, const struct place *at, struct err *err)
 {
@@ -189,13 +195,12 @@ static bool check_field(
     json_t *value = json_object_get(json, field->name);
     json_t *other = field->alias ? json_object_get(json, field->alias) : NULL;
 
-    if ((!value || json_is_null(value)) && other && !json_is_null(other)) {
+    if (is_absent(value) && !is_absent(other)) {
         value = other;
         here.name = field->alias;
     }
-    if (value && json_is_null(value) && field->absent)
-        value = NULL;
-    if (value && (field->required || !json_is_null(value)))
+    bool counts = field->required && !field->absent ? value != NULL : !is_absent(value);
+    if (counts)
         return check(field->body, value, &here, err);
     if (!field->required)
         return true;

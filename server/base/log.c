@@ -66,7 +66,8 @@ static size_t escape(struct str s, char out[static 8], size_t *used)
     }
     size_t n = str_utf8_char(s);
     if (!n) {
-        memcpy(out, "\xef\xbf\xbd", 3); /* U+FFFD for a byte that is no UTF-8 */
+        /* U+FFFD for a byte that is no UTF-8; out is no text with a NUL at its end. */
+        memcpy(out, "\xef\xbf\xbd", 3); /* NOLINT(bugprone-not-null-terminated-result) */
         return 3;
     }
     memcpy(out, s.p, n);
