@@ -4,7 +4,6 @@
 #include "clock.h"
 #include "fault.h"
 #include "lane.h"
-#include "log.h"
 #include "uuid.h"
 
 #include <assert.h>
@@ -139,6 +138,23 @@ static bool replace_row(
     return occupy(u, w, id, err);
 }
 
+/* An earlier attempt may have been carried out, and what it found in its way was itself. */
+static bool replace_refused(
+    struct unit *u, struct insertion *w, enum sql_insert_result why, struct err *err)
+{
+    TRY(unit_abandon(u, err));
+    w->result = u->end == UNIT_APPLIED ? SQL_INSERTED : why;
+    return true;
+}
+
+static bool replace_nothing(struct unit *u, struct insertion *w, struct err *err)
+{
+    TRY(insert_one(u, w, u->by, err));
+    if (u->end == UNIT_ABANDON && w->result == SQL_NAME_TAKEN)
+        return err_set(err, ERR_DB_RETRY, "An object of the name appeared meanwhile");
+    return true;
+}
+
 static bool replace(struct unit *u, void *work, struct err *err)
 {
     struct insertion *w = work;
@@ -148,24 +164,14 @@ static bool replace(struct unit *u, void *work, struct err *err)
     int64_t ns;
 
     TRY(object_find(u, o->ns, o->name, &ns, &there, err));
-    if (!there) {
-        TRY(insert_one(u, w, u->by, err));
-        if (u->end == UNIT_ABANDON && w->result == SQL_NAME_TAKEN)
-            return err_set(err, ERR_DB_RETRY, "An object of the name appeared meanwhile");
-        return true;
-    }
-    if (there->kind != o->kind) {
-        TRY(unit_abandon(u, err));
-        w->taken_by = there->kind;
-        w->result = u->end == UNIT_APPLIED ? SQL_INSERTED : SQL_NAME_TAKEN;
-        return true;
-    }
+    if (!there)
+        return replace_nothing(u, w, err);
+    w->taken_by = there->kind;
+    if (there->kind != o->kind)
+        return replace_refused(u, w, SQL_NAME_TAKEN, err);
     TRY(twin(u, o, there->id, &other, err));
-    if (other) {
-        TRY(unit_abandon(u, err));
-        w->result = u->end == UNIT_APPLIED ? SQL_INSERTED : SQL_UUID_TAKEN;
-        return true;
-    }
+    if (other)
+        return replace_refused(u, w, SQL_UUID_TAKEN, err);
     return replace_row(u, w, there->id, ns, err);
 }
 
@@ -297,14 +303,17 @@ static int in_order(const void *a, const void *b)
 /* All or none, so one token speaks for all; a mere look has none. */
 static const struct sql_change *speaker(const struct writing *w)
 {
-    for (size_t i = 0; i < w->n; i++) {
+    const struct sql_change *by = NULL;
+
+    for (size_t i = 0; i < w->n && !by; i++) {
         const struct sql_write *one = w->sorted[i];
         if (!one->swap)
-            return &one->by;
-        if (one->swap->metadata_location.p)
-            return &one->swap->by;
+            by = &one->by;
+        else if (one->swap->metadata_location.p)
+            by = &one->swap->by;
     }
-    log_fatal("a transaction writes nothing");
+    assert(by); /* something is written */
+    return by;
 }
 
 static bool write_in_transaction(struct sql *s, const struct sql_write *writes, size_t n,
@@ -316,7 +325,7 @@ static bool write_in_transaction(struct sql *s, const struct sql_write *writes, 
 
     for (size_t i = 0; i < n; i++)
         w.sorted[i] = &writes[i];
-    qsort(w.sorted, n, sizeof(w.sorted[0]), in_order);
+    qsort(w.sorted, n, sizeof(const struct sql_write *), in_order);
     struct unit u = {.s = s,
         .by = speaker(&w),
         .warehouse = writes[0].swap ? writes[0].swap->warehouse : writes[0].insert->warehouse,
