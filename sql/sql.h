@@ -137,7 +137,7 @@ enum sql_insert_result {
     SQL_INSERTED,
     SQL_NO_NAMESPACE,
     SQL_NAME_TAKEN,     /* *taken_by tells by what */
-    SQL_UUID_TAKEN,     /* a live object of this warehouse has this uuid */
+    SQL_UUID_TAKEN,     /* an object of this warehouse, live or being purged, has this uuid */
     SQL_LOCATION_TAKEN, /* the location is, contains or lies in another object's */
 };
 MUST bool sql_object_insert(struct sql *s, const struct sql_new_object *o,

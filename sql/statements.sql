@@ -125,7 +125,7 @@ SELECT
     (SELECT o.kind FROM object o
         JOIN namespace n ON n.warehouse_id = o.warehouse_id AND n.id = o.namespace_id
         WHERE n.warehouse_id = $1 AND n.path = $2 AND o.name = $3) AS kind,
-    (SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $4 AND purge_ms IS NULL) AS twin
+    (SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $4) AS twin
 
 -- Pointer and change row in one statement, outside a transaction. The pointer is compared first, so
 -- a repetition of a swap that is still under way waits for it and then finds no row.
@@ -302,6 +302,36 @@ RETURNING until_ms AS until
 
 -- name: lease_give (warehouse, name, holder) -> name
 DELETE FROM lease WHERE warehouse_id = $1 AND name = $2 AND holder = $3 RETURNING name
+
+-- --- purges -------------------------------------------------------------------------------------
+
+-- name: mark_page (warehouse, after_ms, after, limit) -> id, location, metadata_location, at
+SELECT id, location, metadata_location, purge_ms AS at FROM object
+WHERE warehouse_id = $1 AND purge_ms IS NOT NULL AND (purge_ms, id) > ($2, $3)
+ORDER BY purge_ms, id LIMIT $4
+
+-- name: mark_delete (warehouse, id) -> id
+DELETE FROM object WHERE warehouse_id = $1 AND id = $2 AND purge_ms IS NOT NULL RETURNING id
+
+-- Of an object at the path or above it, or of one below, between low and high.
+-- name: location_live (authority, path, low, high) -> path
+WITH RECURSIVE up (path) AS (
+    SELECT CAST($2 AS TEXT)
+    UNION ALL
+    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''
+)
+SELECT path FROM up
+WHERE (SELECT l.object_id FROM location l WHERE l.authority = $1 AND l.path = up.path) IS NOT NULL
+UNION ALL
+SELECT b.path FROM location b
+WHERE b.authority = $1 AND b.path > $3 AND b.path < $4 AND b.object_id IS NOT NULL
+LIMIT 1
+
+-- A scan: only purges ask.
+-- name: object_beneath (pattern, limit) -> metadata_location
+SELECT metadata_location FROM object
+WHERE namespace_id IS NOT NULL AND metadata_location LIKE $1 ESCAPE '\'
+LIMIT $2
 
 -- --- the fast lane ------------------------------------------------------------------------------
 

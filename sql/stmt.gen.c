@@ -38,6 +38,10 @@ static const char *const idem_put_columns[] = {"key"};
 static const char *const idem_prune_columns[] = {"key"};
 static const char *const lease_take_columns[] = {"until"};
 static const char *const lease_give_columns[] = {"name"};
+static const char *const mark_page_columns[] = {"id", "location", "metadata_location", "at"};
+static const char *const mark_delete_columns[] = {"id"};
+static const char *const location_live_columns[] = {"path"};
+static const char *const object_beneath_columns[] = {"metadata_location"};
 static const char *const lookup_columns[] = {"i", "namespace", "version", "path", "properties", "id", "kind", "uuid", "location", "metadata_location"};
 
 const struct stmt_info stmt_info[STMT_COUNT] = {
@@ -299,14 +303,14 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
             "    (SELECT o.kind FROM object o\n"
             "        JOIN namespace n ON n.warehouse_id = o.warehouse_id AND n.id = o.namespace_id\n"
             "        WHERE n.warehouse_id = $1 AND n.path = $2 AND o.name = $3) AS kind,\n"
-            "    (SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $4 AND purge_ms IS NULL) AS twin",
+            "    (SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $4) AS twin",
         .text[ENGINE_LITE] =
             "SELECT\n"
             "    (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2) AS namespace,\n"
             "    (SELECT o.kind FROM object o\n"
             "        JOIN namespace n ON n.warehouse_id = o.warehouse_id AND n.id = o.namespace_id\n"
             "        WHERE n.warehouse_id = $1 AND n.path = $2 AND o.name = $3) AS kind,\n"
-            "    (SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $4 AND purge_ms IS NULL) AS twin",
+            "    (SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $4) AS twin",
         .params = 4,
         .columns = 3,
         .column_names = object_why_columns,
@@ -669,6 +673,74 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .columns = 1,
         .column_names = lease_give_columns,
     },
+    [STMT_MARK_PAGE] = {
+        .name = "mark_page",
+        .text[ENGINE_PG] =
+            "SELECT id, location, metadata_location, purge_ms AS at FROM object\n"
+            "WHERE warehouse_id = $1 AND purge_ms IS NOT NULL AND (purge_ms, id) > ($2, $3)\n"
+            "ORDER BY purge_ms, id LIMIT $4",
+        .text[ENGINE_LITE] =
+            "SELECT id, location, metadata_location, purge_ms AS at FROM object\n"
+            "WHERE warehouse_id = $1 AND purge_ms IS NOT NULL AND (purge_ms, id) > ($2, $3)\n"
+            "ORDER BY purge_ms, id LIMIT $4",
+        .params = 4,
+        .columns = 4,
+        .column_names = mark_page_columns,
+    },
+    [STMT_MARK_DELETE] = {
+        .name = "mark_delete",
+        .text[ENGINE_PG] =
+            "DELETE FROM object WHERE warehouse_id = $1 AND id = $2 AND purge_ms IS NOT NULL RETURNING id",
+        .text[ENGINE_LITE] =
+            "DELETE FROM object WHERE warehouse_id = $1 AND id = $2 AND purge_ms IS NOT NULL RETURNING id",
+        .params = 2,
+        .columns = 1,
+        .column_names = mark_delete_columns,
+    },
+    [STMT_LOCATION_LIVE] = {
+        .name = "location_live",
+        .text[ENGINE_PG] =
+            "WITH RECURSIVE up (path) AS (\n"
+            "    SELECT CAST($2 AS TEXT)\n"
+            "    UNION ALL\n"
+            "    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''\n"
+            ")\n"
+            "SELECT path FROM up\n"
+            "WHERE (SELECT l.object_id FROM location l WHERE l.authority = $1 AND l.path = up.path) IS NOT NULL\n"
+            "UNION ALL\n"
+            "SELECT b.path FROM location b\n"
+            "WHERE b.authority = $1 AND b.path > $3 AND b.path < $4 AND b.object_id IS NOT NULL\n"
+            "LIMIT 1",
+        .text[ENGINE_LITE] =
+            "WITH RECURSIVE up (path) AS (\n"
+            "    SELECT CAST($2 AS TEXT)\n"
+            "    UNION ALL\n"
+            "    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''\n"
+            ")\n"
+            "SELECT path FROM up\n"
+            "WHERE (SELECT l.object_id FROM location l WHERE l.authority = $1 AND l.path = up.path) IS NOT NULL\n"
+            "UNION ALL\n"
+            "SELECT b.path FROM location b\n"
+            "WHERE b.authority = $1 AND b.path > $3 AND b.path < $4 AND b.object_id IS NOT NULL\n"
+            "LIMIT 1",
+        .params = 4,
+        .columns = 1,
+        .column_names = location_live_columns,
+    },
+    [STMT_OBJECT_BENEATH] = {
+        .name = "object_beneath",
+        .text[ENGINE_PG] =
+            "SELECT metadata_location FROM object\n"
+            "WHERE namespace_id IS NOT NULL AND metadata_location LIKE $1 ESCAPE '\\'\n"
+            "LIMIT $2",
+        .text[ENGINE_LITE] =
+            "SELECT metadata_location FROM object\n"
+            "WHERE namespace_id IS NOT NULL AND metadata_location LIKE $1 ESCAPE '\\'\n"
+            "LIMIT $2",
+        .params = 2,
+        .columns = 1,
+        .column_names = object_beneath_columns,
+    },
     [STMT_LOOKUP] = {
         .name = "lookup",
         .text[ENGINE_PG] =
@@ -783,7 +855,18 @@ static const char *const schema_1[] = {
         NULL,
 };
 
+static const char *const schema_2[] = {
+        "DELETE FROM object WHERE purge_ms IS NOT NULL AND EXISTS (\n"
+        "    SELECT 1 FROM object o\n"
+        "    WHERE o.warehouse_id = object.warehouse_id AND o.uuid = object.uuid AND o.id <> object.id\n"
+        "        AND (o.purge_ms IS NULL OR o.id > object.id))",
+        "DROP INDEX object_uuid",
+        "CREATE UNIQUE INDEX object_uuid ON object (warehouse_id, uuid)",
+        NULL,
+};
+
 const struct schema_file schema_files[] = {
     {1, "0001_begin", schema_1},
+    {2, "0002_purge", schema_2},
 };
 const size_t schema_files_n = sizeof(schema_files) / sizeof(schema_files[0]);

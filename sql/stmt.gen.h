@@ -47,6 +47,10 @@ enum stmt {
     STMT_IDEM_PRUNE, /* warehouse, limit */
     STMT_LEASE_TAKE, /* warehouse, name, holder, for_ms */
     STMT_LEASE_GIVE, /* warehouse, name, holder */
+    STMT_MARK_PAGE, /* warehouse, after_ms, after, limit */
+    STMT_MARK_DELETE, /* warehouse, id */
+    STMT_LOCATION_LIVE, /* authority, path, low, high */
+    STMT_OBJECT_BENEATH, /* pattern, limit */
     STMT_LOOKUP, /* warehouses, paths, names */
     STMT_COUNT
 };
@@ -89,6 +93,10 @@ enum { IDEM_PUT_KEY };
 enum { IDEM_PRUNE_KEY };
 enum { LEASE_TAKE_UNTIL };
 enum { LEASE_GIVE_NAME };
+enum { MARK_PAGE_ID, MARK_PAGE_LOCATION, MARK_PAGE_METADATA_LOCATION, MARK_PAGE_AT };
+enum { MARK_DELETE_ID };
+enum { LOCATION_LIVE_PATH };
+enum { OBJECT_BENEATH_METADATA_LOCATION };
 enum { LOOKUP_I, LOOKUP_NAMESPACE, LOOKUP_VERSION, LOOKUP_PATH, LOOKUP_PROPERTIES, LOOKUP_ID, LOOKUP_KIND, LOOKUP_UUID, LOOKUP_LOCATION, LOOKUP_METADATA_LOCATION };
 
 enum { STMT_PARAMS_MAX = 12 };

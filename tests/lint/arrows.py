@@ -16,7 +16,7 @@ ARROWS = {
     "openapi": {"server/base": ALL},
     "sql": {"server/base": ALL},
     "storage": {"server/base": ALL},
-    "catalog": {"server/base": ALL, "sql": {"sql.h": ALL, "sql_keep.h": ALL},
+    "catalog": {"server/base": ALL, "sql": {"sql.h": ALL, "sql_keep.h": ALL, "sql_purge.h": ALL},
                 "storage": {"store.h": ALL, "vend.h": ALL, "sign.h": ALL}},
     "server": {"server/base": ALL, "openapi": ALL, "catalog": ALL,
                "sql": {"sql.h": {"main.c", "serve.c", "lookup.c", "worker.c", "admin.c"}},
@@ -30,9 +30,8 @@ THIRD_PARTY = {
     "libpq-fe.h": {"sql": {"pg.c"}},
     "sqlite3.h": {"sql": {"lite.c"}},
     "curl/": {"storage": {"fetch.c"}},
-    "avro.h": {"catalog": {"manifest.c"}},
-    "zstd.h": {"catalog": {"manifest.c"}},
-    "zlib.h": {"catalog": {"gzip.c", "metadata.c", "metadata_document.c"}, "server": {"reply.c"}},
+    "zstd.h": {"catalog": {"avro_unpack.c"}},
+    "zlib.h": {"catalog": {"avro_unpack.c", "gzip.c", "metadata.c", "metadata_document.c"}, "server": {"reply.c"}},
     "microhttpd.h": {"server": {"http.c"}},
 }
 

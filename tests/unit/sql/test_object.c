@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "sql_purge.h"
 
 static struct str page(struct fixture *f, enum sql_kind kind, const char *after, size_t limit)
 {
@@ -261,22 +262,34 @@ START_TEST(test_drop__kind_and_name_must_fit)
 }
 END_TEST
 
-START_TEST(test_drop__name_uuid_and_place_are_free_again)
+/* What is being purged keeps its uuid until its files are gone. */
+START_TEST(test_drop__name_and_place_are_free_again)
 {
     static const enum sql_purge ways[] = {SQL_KEEP_FILES, SQL_PURGE_FILES, SQL_PURGE_FILES};
     struct fixture f;
+    struct sql_mark *marks;
+    size_t n;
 
     fixture_open(&f, _i);
     ns_make(&f, "n");
     struct sql_new_object o = new_object(&f, "n", "t");
+    struct sql_new_object twin = o;
     for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
         ck_assert_int_eq(insert(&f, &o), SQL_INSERTED);
         ck_assert(drop(&f, "n", "t", ways[i]));
+        if (ways[i] == SQL_PURGE_FILES) {
+            ck_assert_int_eq(insert(&f, &o), SQL_UUID_TAKEN);
+            o.uuid = new_object(&f, "n", "t").uuid;
+        }
     }
     if (f.engine == ENGINE_PG) {
         ck_assert_int_eq(pg_count(&f, "SELECT count(*) FROM object WHERE purge_ms > 0"), 2);
         ck_assert_int_eq(pg_count(&f, "SELECT count(*) FROM location"), 0);
     }
+    ck_ok(&f, sql_mark_page(f.a, f.s, f.warehouse, NULL, 9, &marks, &n, &f.err));
+    for (size_t i = 0; i < n; i++)
+        ck_ok(&f, sql_mark_delete(f.s, f.warehouse, marks[i].id, &f.err));
+    ck_assert_int_eq(insert(&f, &twin), SQL_INSERTED);
     fixture_close(&f);
 }
 END_TEST
@@ -379,7 +392,7 @@ static void add(TCase *tc)
     tcase_add_loop_test(tc, test_rename__within_and_across_namespaces, 0, n);
     tcase_add_loop_test(tc, test_rename__says_what_is_in_the_way, 0, n);
     tcase_add_loop_test(tc, test_drop__kind_and_name_must_fit, 0, n);
-    tcase_add_loop_test(tc, test_drop__name_uuid_and_place_are_free_again, 0, n);
+    tcase_add_loop_test(tc, test_drop__name_and_place_are_free_again, 0, n);
     tcase_add_loop_test(tc, test_page__of_one_kind_in_byte_order, 0, n);
     tcase_add_loop_test(tc, test_page__of_a_missing_namespace, 0, n);
     tcase_add_loop_test(tc, test_change_by_digest__newest_of_the_object, 0, n);

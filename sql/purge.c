@@ -1,0 +1,90 @@
+/* Marks of purges, and who else lies where they lay. */
+#include "sql_purge.h"
+
+#include "buf.h"
+#include "clock.h"
+#include "sql_priv.h"
+
+/* NOLINTNEXTLINE(readability-function-size): a key of many parts */
+bool sql_mark_page(struct arena *a, struct sql *s, int64_t warehouse, const struct sql_mark *after,
+    size_t limit, struct sql_mark **out, size_t *n, struct err *err)
+{
+    const struct param p[] = {number_param(warehouse), number_param(after ? after->at_ms : -1),
+        number_param(after ? after->id : 0), number_param((int64_t)limit)};
+    struct rows rows;
+
+    TRY(sql__read(a, s, STMT_MARK_PAGE, p, &rows, err));
+    *n = rows.n;
+    *out = ARENA_ARRAY(a, struct sql_mark, rows.n);
+    for (size_t i = 0; i < rows.n; i++)
+        (*out)[i] = (struct sql_mark){
+            .id = rows_i64(&rows, i, MARK_PAGE_ID),
+            .location = rows_str(&rows, i, MARK_PAGE_LOCATION),
+            .metadata_location = rows_str(&rows, i, MARK_PAGE_METADATA_LOCATION),
+            .at_ms = rows_i64(&rows, i, MARK_PAGE_AT),
+        };
+    return true;
+}
+
+bool sql_mark_delete(struct sql *s, int64_t warehouse, int64_t id, struct err *err)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    const struct param p[] = {number_param(warehouse), number_param(id)};
+    const struct request r = {
+        .stmt = STMT_MARK_DELETE, .params = p, .deadline_us = clock_mono_us() + SQL_WRITE_US};
+    struct rows rows;
+
+    return sql__once(a, s, DB_WRITE, &r, &rows, err);
+}
+
+bool sql_place_live(struct arena *a, struct sql *s, const struct sql_place *place, struct str *path,
+    struct err *err)
+{
+    /* What lies in a folder sorts after "folder/" and before "folder0", '0' being '/' + 1. */
+    struct str at = str_eq(place->path, STR("/")) ? STR("") : place->path;
+    struct str low = arena_printf(a, "%.*s/", STR_ARG(at));
+    struct str high = at.n ? arena_printf(a, "%.*s0", STR_ARG(at)) : STR("\U0010FFFF");
+    const struct param p[] = {
+        text_param(place->authority), text_param(at), text_param(low), text_param(high)};
+    struct rows rows;
+
+    TRY(sql__read(a, s, STMT_LOCATION_LIVE, p, &rows, err));
+    *path = rows.n > 0 ? rows_str(&rows, 0, LOCATION_LIVE_PATH) : (struct str){NULL, 0};
+    return true;
+}
+
+/* The path's folders in their order, with anything before, between and behind them, since some
+ * stores take several slashes for one. */
+static struct str pattern(struct arena *a, struct str path)
+{
+    struct buf b;
+    struct str rest = path;
+
+    buf_init(&b, SIZE_MAX);
+    buf_putc(&b, '%');
+    while (rest.p) {
+        struct str folder = str_cut(&rest, '/');
+        if (folder.n == 0)
+            continue;
+        buf_putc(&b, '/');
+        for (size_t i = 0; i < folder.n; i++) {
+            if (folder.p[i] == '%' || folder.p[i] == '_' || folder.p[i] == '\\')
+                buf_putc(&b, '\\');
+            buf_putc(&b, folder.p[i]);
+        }
+        buf_putc(&b, '%');
+    }
+    buf_puts(&b, "/%");
+    return buf_take(&b, a);
+}
+
+bool sql_object_beneath(struct arena *a, struct sql *s, struct str path, size_t limit,
+    struct str **metadata_locations, size_t *n, struct err *err)
+{
+    const struct param p[] = {text_param(pattern(a, path)), number_param((int64_t)limit)};
+    struct rows rows;
+
+    TRY(sql__read(a, s, STMT_OBJECT_BENEATH, p, &rows, err));
+    rows_names(a, &rows, metadata_locations, n);
+    return true;
+}
