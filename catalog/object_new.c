@@ -115,7 +115,8 @@ bool object__inserted(const struct act *act, const struct sql_new_object *o,
         return taken(act, &id, taken_by, as, err);
     case SQL_UUID_TAKEN:
         return err_set(err, ERR_ALREADY_EXISTS,
-            "Another table or view of this warehouse, live or being purged, has the uuid %.*s already",
+            "Another table or view of this warehouse, live or being purged, has the uuid %.*s "
+            "already",
             STR_ARG(o->uuid));
     case SQL_LOCATION_TAKEN:
     default:

@@ -18,6 +18,7 @@
 struct config;
 struct reports;
 struct http;
+struct purger;
 struct worker;
 
 /* What all calls share: made in main, alive until the last call is gone. */
@@ -25,6 +26,7 @@ struct server {
     const struct config *conf;
     struct catalog *catalog;
     struct exec *exec;
+    struct purger *purger; /* NULL until it is started */
     struct progress *progress; /* starting, serving, draining: see admin.h */
     struct reports *reports;
 };

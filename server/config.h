@@ -75,6 +75,8 @@
         "How long answers to requests with an Idempotency-Key are kept; 0: keys are ignored")      \
     X(change_retention, SECONDS, "FIRN_CHANGE_RETENTION", "2592000", 1, 315360000,                 \
         "How long the record of changes is kept, by which repeated commits are recognised")        \
+    X(purge_rate, INT, "FIRN_PURGE_RATE", "200", 0, 100000,                                        \
+        "Files of dropped tables deleted per second; 0 leaves them to other servers")              \
     X(start_timeout, SECONDS, "FIRN_START_TIMEOUT", "30", 0, 3600,                                 \
         "How long a start waits for the database")                                                 \
     X(drain_wait, SECONDS, "FIRN_DRAIN_WAIT", "0", 0, 3600,                                        \

@@ -1,6 +1,7 @@
 /* Tables: arguments in, one catalog function, one reply. */
 #include "call.h"
 #include "metric.h"
+#include "purger.h"
 #include "reports.h"
 #include "table.h"
 
@@ -66,6 +67,8 @@ bool op_drop_table(struct call *c)
     enum sql_purge purge =
         str_eq(call_param(c, "purgeRequested"), STR("true")) ? SQL_PURGE_FILES : SQL_KEEP_FILES;
     TRY(table_drop(c->arena, c->server->catalog, &by, &id, purge, &c->err));
+    if (purge == SQL_PURGE_FILES)
+        purger_wake(c->server->purger);
     return reply_empty(c);
 }
 

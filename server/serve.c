@@ -16,6 +16,7 @@
 #include "http.h"
 #include "log.h"
 #include "metric.h"
+#include "purger.h"
 #include "reports.h"
 #include "sql.h"
 #include "store.h"
@@ -179,6 +180,7 @@ static bool start_lanes(struct serving *s, struct err *err)
     };
 
     TRY(exec_start(&c, &s->server.exec, err));
+    TRY(purger_start(s->server.catalog, s->conf->purge_rate, &s->server.purger, err));
     TRY(http_listen(s->listen_fd, err));
     for (; s->n_workers < workers; s->n_workers++)
         TRY(worker_start(&s->server, s->listen_fd, (limit + workers - 1) / workers,
@@ -262,6 +264,7 @@ static void drain(struct serving *s)
 {
     atomic_store(&s->progress.draining, true);
     log_write(LOG_INFO, "stop", "draining");
+    purger_stop(s->server.purger);
     wait_until(s, clock_mono_us() + s->conf->drain_wait, never);
     for (unsigned i = 0; i < s->n_workers; i++)
         worker_quiesce(s->workers[i]);
@@ -275,23 +278,30 @@ static void drain(struct serving *s)
         log_write(LOG_WARN, "stop", "calls are still running after the drain");
 }
 
+static void give_up(const char *why)
+{
+    log_write(LOG_WARN, "stop", "%s", why);
+    log_flush();
+    _exit(0);
+}
+
 /* In reverse order of start; anything may be missing. */
 static void stop(struct serving *s)
 {
+    purger_stop(s->server.purger);
     /* Calls that run end first: they hand their answers to the workers. The lane itself outlives
      * the workers, which may still ask it and are refused. */
     if (s->server.exec) {
         exec_stop(s->server.exec);
-        if (!exec_wait_idle(s->server.exec, clock_mono_us() + LATE_US)) {
-            log_write(LOG_WARN, "stop", "calls do not end: their clients get no answer");
-            log_flush();
-            _exit(0);
-        }
+        if (!exec_wait_idle(s->server.exec, clock_mono_us() + LATE_US))
+            give_up("calls do not end: their clients get no answer");
     }
     while (s->n_workers)
         worker_stop(&s->workers[--s->n_workers]);
     (void)exec_join(&s->server.exec, INT64_MAX);
     admin_stop(&s->admin);
+    if (!purger_join(&s->server.purger, clock_mono_us() + LATE_US))
+        give_up("a request to the store does not end: another server goes on with the purge");
     catalog_free(&s->server.catalog);
     reports_free(&s->server.reports);
     store_close(&s->store);

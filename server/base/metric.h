@@ -40,6 +40,9 @@ struct buf;
     X(scan_reports_total, COUNTER, "Scan reports received.")                                       \
     X(commit_reports_total, COUNTER, "Commit reports received.")                                   \
     X(unknown_reports_total, COUNTER, "Reports of a type that this server does not know.")         \
+    X(purge_files_total, COUNTER, "Files of dropped tables that were deleted.")                    \
+    X(purge_errors_total, COUNTER, "Files of dropped tables that could not be read or deleted.")   \
+    X(purge_tables_total, COUNTER, "Purges of tables that came to their end.")                     \
     X(arena_peak_bytes, GAUGE, "Largest memory use of one call.")
 
 enum metric {

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from firn_client import (Table, add_snapshot, assert_ref, assert_uuid, now_ms, set_properties, set_ref, simple)
+from firn_server import Server
 
 NAMES = {"parses": "firn_json_parses_total", "scans": "firn_json_scans_total", "dumps": "firn_json_dumps_total",
          "statements": "firn_sql_statements_total", "copied": "firn_bytes_copied_total",
@@ -45,6 +46,13 @@ def big_table(api, ns, snapshots):
     name = f"big{snapshots}"
     api.register(ns, name, uri).ok()
     return Table(api, ns, name)
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Nothing in the background that asks the database."""
+    with Server(env={"FIRN_PURGE_RATE": "0"}) as firn:
+        yield firn
 
 
 @pytest.fixture(scope="module")

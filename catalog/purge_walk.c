@@ -1,0 +1,459 @@
+/* The purge of one object: snapshots, manifest lists, manifests, files. What leads to a file goes
+ * after it, so that a purge that is begun again finds what is left, and passes over what is gone.
+ * Nothing is remembered but a filter of what was done, and the files of one step. */
+#include <jansson.h>
+#include <time.h>
+
+#include "arena.h"
+#include "buf.h"
+#include "cache.h"
+#include "catalog_priv.h"
+#include "clock.h"
+#include "digest.h"
+#include "log.h"
+#include "manifest.h"
+#include "metadata.h"
+#include "metric.h"
+#include "purge_priv.h"
+#include "scan.h"
+
+enum {
+    MANIFEST_MAX = 256 << 20, /* bytes of one file */
+    SEEN = 1 << 19,           /* of the filter; two names in one place are both done again */
+    ROOTS = 3,                /* the location, write.data.path, write.metadata.path */
+    RIVALS_MAX = 1000,
+    AWAY_AFTER = 3, /* requests to the store that found it away, one after the other */
+    TOLD = 10,      /* failures that get a line in the log each */
+    SLICE_US = 50000,
+};
+
+struct walk {
+    struct purge *purge;
+    const struct sql_mark *mark;
+    enum purge_mode mode;
+    enum { DATA_GOES, DATA_STAYS } data;
+    struct purge_count *count;
+    enum purge_end end;
+    struct arena *arena;   /* of the whole walk */
+    struct arena *scratch; /* of one file */
+    struct location roots[ROOTS];
+    size_t n_roots;
+    uint64_t *seen;
+    unsigned away;    /* requests in a row */
+    int64_t renew_us; /* when to take the lease again */
+    int64_t next_us;  /* before that no file is deleted */
+};
+
+static bool end_as(struct walk *w, enum purge_end end)
+{
+    w->end = end;
+    return false;
+}
+
+/* -- Where it may delete ------------------------------------------------------------------------
+ */
+
+static bool beneath(struct walk *w, struct str uri, const struct location *root)
+{
+    struct location at;
+    struct err ignored;
+    return location_parse(w->scratch, uri, &at, &ignored) && location_within(&at, root) &&
+           at.path.n > root->path.n;
+}
+
+/* Another object whose location overlaps the root, or whose metadata file lies in it: its files
+ * cannot be told from ours. */
+static bool has_rival(struct walk *w, const struct location *root, bool *out, struct err *err)
+{
+    const struct sql_place place = {.authority = root->authority, .path = root->path};
+    struct sql *sql = w->purge->catalog->sql;
+    struct str path, *files;
+    size_t n;
+    TRY(sql_place_live(w->scratch, sql, &place, &path, err));
+    TRY(sql_object_beneath(w->scratch, sql, root->path, RIVALS_MAX, &files, &n, err));
+    *out = path.p != NULL || n == RIVALS_MAX;
+    for (size_t i = 0; i < n && !*out; i++)
+        *out = beneath(w, files[i], root);
+    return true;
+}
+
+/* The object's own place must be its alone; further ones are left out when they are not. */
+static bool check_roots(struct walk *w)
+{
+    struct err err = {.kind = ERR_NONE};
+    bool rival;
+    arena_reset(w->scratch);
+    for (size_t i = 0; i < w->n_roots;) {
+        if (!has_rival(w, &w->roots[i], &rival, &err))
+            return end_as(w, PURGE_AWAY);
+        if (rival && i == 0)
+            return end_as(w, PURGE_SPARED);
+        if (rival)
+            w->roots[i] = w->roots[--w->n_roots];
+        else
+            i++;
+    }
+    return true;
+}
+
+static bool inside(struct walk *w, struct str uri)
+{
+    for (size_t i = 0; i < w->n_roots; i++)
+        if (beneath(w, uri, &w->roots[i]))
+            return true;
+    w->count->outside++;
+    return false;
+}
+
+/* A folder that the table's properties name for its files. */
+static void add_root(struct walk *w, const json_t *properties, const char *name)
+{
+    const json_t *value = json_object_get(properties, name);
+    struct str uri = {json_string_value(value), json_string_length(value)};
+    struct location *root = &w->roots[w->n_roots];
+    struct err ignored;
+    if (!uri.p || !store_check(w->scratch, w->purge->catalog->store, uri, &ignored) ||
+        !location_parse(w->arena, uri, root, &ignored))
+        return;
+    if (!location_within(root, &w->roots[0]))
+        w->n_roots++;
+}
+
+/* -- Going on -----------------------------------------------------------------------------------
+ */
+
+static bool stopped(const struct walk *w)
+{
+    return atomic_load(&w->purge->stopped);
+}
+
+/* Between any two requests to the store. */
+static bool go_on(struct walk *w)
+{
+    struct err err = {.kind = ERR_NONE};
+    bool taken;
+    if (stopped(w))
+        return end_as(w, PURGE_STOPPED);
+    if (clock_mono_us() < w->renew_us)
+        return true;
+    if (!purge__lease(w->purge, w->mark, &taken, &err))
+        return end_as(w, PURGE_AWAY);
+    if (!taken)
+        return end_as(w, PURGE_LOST);
+    w->renew_us = clock_mono_us() + PURGE_RENEW_US;
+    return check_roots(w);
+}
+
+static void wait_turn(struct walk *w)
+{
+    int64_t now = clock_mono_us();
+    while (now < w->next_us && !stopped(w)) {
+        int64_t us = w->next_us - now < SLICE_US ? w->next_us - now : SLICE_US;
+        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = us * 1000}, NULL);
+        now = clock_mono_us();
+    }
+    w->next_us = (now > w->next_us ? now : w->next_us) + 1000000 / w->purge->rate;
+}
+
+/* Was it done in this walk? From now on it was. */
+static bool done_before(struct walk *w, struct str uri)
+{
+    uint64_t hash = digest_hash64(uri);
+    uint64_t *at = &w->seen[hash % SEEN];
+    if (*at == hash)
+        return true;
+    *at = hash;
+    return false;
+}
+
+/* -- Files --------------------------------------------------------------------------------------
+ */
+
+static void complain(struct walk *w, const char *what, struct str uri, const struct err *err)
+{
+    metric_add(METRIC_purge_errors_total, 1);
+    if (w->count->failed < TOLD)
+        log_write(LOG_WARN, "purge", "%s %.*s: %s", what, STR_ARG(uri), err->msg);
+}
+
+/* The file stays, for this time or for good. */
+static bool failed(struct walk *w, const char *what, struct str uri, const struct err *err)
+{
+    complain(w, what, uri, err);
+    w->count->failed++;
+    w->away = err->kind == ERR_UNAVAILABLE ? w->away + 1 : 0;
+    return w->away < AWAY_AFTER || end_as(w, PURGE_AWAY);
+}
+
+static bool erase(struct walk *w, struct str uri)
+{
+    struct err err = {.kind = ERR_NONE};
+    wait_turn(w);
+    TRY(go_on(w));
+    if (!store_delete(w->purge->catalog->store, uri, &err))
+        return failed(w, "cannot delete", uri, &err);
+    w->away = 0;
+    w->count->deleted++;
+    metric_add(METRIC_purge_files_total, 1);
+    return true;
+}
+
+static bool erase_once(struct walk *w, struct str uri)
+{
+    arena_reset(w->scratch);
+    return !inside(w, uri) || done_before(w, uri) || erase(w, uri);
+}
+
+/* What leads to other files goes when they are gone. */
+static bool erase_after(struct walk *w, struct str uri, size_t failed_before)
+{
+    return (w->count->failed > failed_before && w->mode == PURGE_TRY) || erase(w, uri);
+}
+
+/* *there is false when the file was deleted before, or cannot be had now. */
+static bool fetch(struct walk *w, struct str uri, struct buf *out, bool *there)
+{
+    struct err err = {.kind = ERR_NONE};
+    TRY(go_on(w));
+    *there = store_get(w->purge->catalog->store, uri, MANIFEST_MAX, out, &err);
+    if (*there || err.kind == ERR_STORE_NOT_FOUND) {
+        w->away = 0;
+        return true;
+    }
+    if (err.kind != ERR_TOO_LARGE)
+        return failed(w, "cannot read", uri, &err);
+    complain(w, "cannot read", uri, &err);
+    return true;
+}
+
+/* -- Manifests ----------------------------------------------------------------------------------
+ */
+
+/* False: the file is damaged, or the walk ends. */
+static bool entries(struct walk *w, struct avro *f, struct err *err)
+{
+    struct manifest_entry entry;
+    for (bool more;;) {
+        TRY(manifest_next(f, &entry, &more, err));
+        if (!more)
+            return true;
+        TRY(erase_once(w, entry.path));
+    }
+}
+
+static bool data_files(struct walk *w, struct str uri)
+{
+    AUTO(buf_fini) struct buf bytes = {0};
+    AUTO(avro_close) struct avro *f = NULL;
+    struct err err = {.kind = ERR_NONE};
+    bool there;
+    TRY(fetch(w, uri, &bytes, &there));
+    if (!there || (manifest_open(buf_view(&bytes), &f, &err) && entries(w, f, &err)))
+        return true;
+    if (w->end != PURGE_GOING)
+        return false;
+    complain(w, "its files stay: cannot read manifest", uri, &err); /* nor will it ever be read */
+    return true;
+}
+
+static bool manifest(struct walk *w, struct str uri)
+{
+    size_t before = w->count->failed;
+    arena_reset(w->scratch);
+    if (!inside(w, uri) || done_before(w, uri))
+        return true;
+    if (w->data == DATA_GOES)
+        TRY(data_files(w, uri));
+    return erase_after(w, uri, before);
+}
+
+static bool list_entries(struct walk *w, struct avro *f, struct err *err)
+{
+    struct manifest_file file;
+    for (bool more;;) {
+        TRY(manifest_list_next(f, &file, &more, err));
+        if (!more)
+            return true;
+        TRY(manifest(w, file.path));
+    }
+}
+
+static bool manifests(struct walk *w, struct str uri)
+{
+    AUTO(buf_fini) struct buf bytes = {0};
+    AUTO(avro_close) struct avro *f = NULL;
+    struct err err = {.kind = ERR_NONE};
+    bool there;
+    TRY(fetch(w, uri, &bytes, &there));
+    if (!there || (manifest_list_open(buf_view(&bytes), &f, &err) && list_entries(w, f, &err)))
+        return true;
+    if (w->end != PURGE_GOING)
+        return false;
+    complain(w, "its files stay: cannot read manifest list", uri, &err);
+    return true;
+}
+
+static bool manifest_list(struct walk *w, struct str uri)
+{
+    size_t before = w->count->failed;
+    arena_reset(w->scratch);
+    if (!inside(w, uri) || done_before(w, uri))
+        return true;
+    TRY(manifests(w, uri));
+    return erase_after(w, uri, before);
+}
+
+/* -- The metadata -------------------------------------------------------------------------------
+ */
+
+/* The cursor at the value of a member; false when there is none. */
+static bool find_member(struct scan *s, const char *name)
+{
+    bool more;
+    struct str key;
+    TRY(scan_object(s));
+    for (;;) {
+        TRY(scan_member(s, &key, &more));
+        if (!more)
+            return false;
+        if (str_eq(key, str_from(name)))
+            return true;
+        TRY(scan_skip(s, NULL));
+    }
+}
+
+static bool part_text(struct arena *a, const struct part *part, const char *name, struct str *out)
+{
+    AUTO(scan_fini) struct scan s;
+    struct err ignored = {.kind = ERR_NONE};
+    scan_init(&s, (struct str){part->p, part->n}, &scan_metadata_limits, &ignored);
+    return find_member(&s, name) && scan_peek(&s) == SCAN_STRING && scan_string(&s, a, out);
+}
+
+/* Format version 1 may name the manifests themselves. */
+static bool listed_manifests(struct walk *w, struct arena *a, const struct part *part)
+{
+    AUTO(scan_fini) struct scan s;
+    struct err ignored = {.kind = ERR_NONE};
+    struct str uri;
+    bool more;
+    scan_init(&s, (struct str){part->p, part->n}, &scan_metadata_limits, &ignored);
+    if (!find_member(&s, "manifests") || scan_peek(&s) != SCAN_ARRAY || !scan_array(&s))
+        return true;
+    while (scan_element(&s, &more) && more && scan_string(&s, a, &uri))
+        TRY(manifest(w, uri));
+    return true;
+}
+
+static bool snapshots(struct walk *w, const struct metadata *m)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    const struct parts *parts = metadata_parts(m, PARTS_SNAPSHOTS);
+    struct str uri;
+    for (size_t i = 0; i < parts->n; i++) {
+        arena_reset(a);
+        if (part_text(a, &parts->v[i], "manifest-list", &uri))
+            TRY(manifest_list(w, uri));
+        else
+            TRY(listed_manifests(w, a, &parts->v[i]));
+    }
+    return true;
+}
+
+static bool named_files(
+    struct walk *w, const struct metadata *m, enum parts_kind kind, const char *name)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    const struct parts *parts = metadata_parts(m, kind);
+    struct str uri;
+    for (size_t i = 0; i < parts->n; i++) {
+        arena_reset(a);
+        if (part_text(a, &parts->v[i], name, &uri) && !str_eq(uri, w->mark->metadata_location))
+            TRY(erase_once(w, uri));
+    }
+    return true;
+}
+
+static bool nothing_left(struct walk *w)
+{
+    return w->count->failed == 0 || w->mode == PURGE_LAST_TRY || end_as(w, PURGE_LEFT);
+}
+
+static bool all_files(struct walk *w, const struct metadata *m)
+{
+    TRY(snapshots(w, m));
+    TRY(nothing_left(w));
+    TRY(named_files(w, m, PARTS_STATISTICS, "statistics-path"));
+    TRY(named_files(w, m, PARTS_PARTITION_STATS, "statistics-path"));
+    TRY(named_files(w, m, PARTS_METADATA_LOG, "metadata-file"));
+    TRY(nothing_left(w));
+    TRY(erase_once(w, w->mark->metadata_location));
+    return nothing_left(w);
+}
+
+/* Java's rule: what is there and is not "true" is false. */
+static bool keeps_data(const json_t *properties)
+{
+    const json_t *value = json_object_get(properties, "gc.enabled");
+    return value && !str_eq_nocase(str_from(json_string_value(value)), STR("true"));
+}
+
+/* Metadata that is gone was deleted by this purge, or by somebody who knew what he did. What cannot
+ * be read today will not be tomorrow, unless it was the store that refused. */
+static bool no_metadata(struct walk *w, struct str uri, const struct err *err)
+{
+    switch ((int)err->kind) {
+    case ERR_UNAVAILABLE:
+        return end_as(w, PURGE_AWAY);
+    case ERR_STORE_NOT_FOUND:
+        return end_as(w, PURGE_DONE);
+    case ERR_BAD_REQUEST:
+    case ERR_INVALID_ARGUMENT:
+    case ERR_TOO_LARGE:
+        complain(w, "its files stay: cannot read metadata", uri, err);
+        return end_as(w, PURGE_DONE);
+    default:
+        TRY(failed(w, "cannot read", uri, err));
+        return end_as(w, w->mode == PURGE_TRY ? PURGE_LEFT : PURGE_DONE);
+    }
+}
+
+static bool walk(struct walk *w)
+{
+    AUTO(metadata_unref) struct metadata *m = NULL;
+    struct catalog *c = w->purge->catalog;
+    struct str uri = w->mark->metadata_location;
+    struct err err = {.kind = ERR_NONE};
+    if (!location_parse(w->arena, w->mark->location, &w->roots[0], &err))
+        return end_as(w, PURGE_DONE); /* of a store that is none any more */
+    w->n_roots = 1;
+    TRY(go_on(w));
+    if (!cache_get(c->cache, uri, &m, &err))
+        return no_metadata(w, uri, &err);
+    cache_drop(c->cache, uri);
+    const json_t *properties = metadata_head(m)->properties;
+    w->data = keeps_data(properties) ? DATA_STAYS : DATA_GOES;
+    add_root(w, properties, "write.data.path");
+    add_root(w, properties, "write.metadata.path");
+    TRY(check_roots(w));
+    return all_files(w, m);
+}
+
+enum purge_end purge__object(
+    struct purge *p, const struct sql_mark *mark, enum purge_mode mode, struct purge_count *count)
+{
+    AUTO(arena_free) struct arena *arena = arena_new();
+    AUTO(arena_free) struct arena *scratch = arena_new();
+    struct walk w = {
+        .purge = p,
+        .mark = mark,
+        .mode = mode,
+        .count = count,
+        .arena = arena,
+        .scratch = scratch,
+        .seen = xcalloc(SEEN, sizeof(uint64_t)),
+    };
+    bool ok = walk(&w);
+    xfree(w.seen);
+    return ok ? PURGE_DONE : w.end;
+}
