@@ -145,6 +145,7 @@ static bool commit_once(const struct commit *r, struct loaded *out, struct err *
     TRY(swap(r, &base, d, &place, &w, err));
     metric_add(METRIC_commits_applied_total, 1);
     object__delete_old_files(r->a, r->c, base.metadata, w.metadata);
+    cache_drop(r->c->cache, base.row->metadata_location); /* no row names it any more */
     object__keep(r->a, r->c, &w, out);
     return true;
 }

@@ -1,6 +1,7 @@
 #include "txn.h"
 
 #include "arena.h"
+#include "cache.h"
 #include "metric.h"
 #include "object_priv.h"
 #include "requirement.h"
@@ -175,8 +176,10 @@ static void keep(struct txn *t)
         struct loaded ignored;
         if (!e->written.metadata)
             continue;
-        if (e->now.row)
+        if (e->now.row) {
             object__delete_old_files(t->a, t->c, e->now.metadata, e->written.metadata);
+            cache_drop(t->c->cache, e->now.row->metadata_location);
+        }
         object__keep(t->a, t->c, &e->written, &ignored);
     }
 }
