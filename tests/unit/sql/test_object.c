@@ -369,11 +369,11 @@ START_TEST(test_change_pg__one_row_for_each_change)
     ck_assert_int_eq(rename_to(&f, SQL_TABLE, "t", "n", "u", &taken_by), SQL_RENAMED);
     ck_assert(drop(&f, "n", "u", SQL_KEEP_FILES));
     pg_admin(&f,
-        "SELECT string_agg(kind || coalesce(metadata_location, ''), ' ' ORDER BY token) FROM "
+        "SELECT string_agg(kind || coalesce(metadata_location, ''), ' ' ORDER BY kind) FROM "
         "change WHERE principal = 'tester' AND request_id = 'r-1'",
         out, sizeof(out));
-    ck_assert_str_eq(out, "namespace-create create/metadata/0.json swap/metadata/1.json "
-                          "rename/metadata/1.json drop/metadata/1.json");
+    ck_assert_str_eq(out, "create/metadata/0.json drop/metadata/1.json namespace-create "
+                          "rename/metadata/1.json swap/metadata/1.json");
     fixture_close(&f);
 }
 END_TEST
