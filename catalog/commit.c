@@ -237,6 +237,7 @@ static bool commit_existing(const struct commit *r, struct loaded *out, struct e
         if (err->kind != ERR_CAS_LOST)
             return false;
         metric_add(METRIC_commits_lost_total, 1);
+        err_clear(err);
     }
     return err_set(err, ERR_COMMIT_FAILED,
         "The %s was changed by others %d times while this commit was tried; refresh and try again",

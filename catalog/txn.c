@@ -284,6 +284,7 @@ static bool commit(struct txn *t, struct err *err)
         if (err->kind != ERR_CAS_LOST)
             return false;
         metric_add(METRIC_commits_lost_total, 1);
+        err_clear(err);
     }
     return err_set(err, ERR_COMMIT_FAILED,
         "The tables were changed by others %d times while this transaction was tried; refresh and "
