@@ -476,6 +476,7 @@ class Installation(Server):
         self.store = S3Store()
         self.store.base = os.environ["FIRN_TEST_WAREHOUSE"]
         self.process = self.db = None
+        self._owner = False
         self.extra = {}
 
     def start(self, wait=True, timeout=30):
