@@ -179,7 +179,8 @@ def s3(run):
 
 
 def rgw(run):
-    env = storage_s3(run, run.rgw())
+    # RGW 16 takes no checksums behind a body; clients on newer SDKs have to be told
+    env = storage_s3(run, run.rgw()) | {"AWS_REQUEST_CHECKSUM_CALCULATION": "when_required"}
     pytest(run, "tests/api", "release", "-k", "table or commit", env=run.postgres().environment() | env)
 
 
