@@ -6,24 +6,12 @@
 
 enum { LIST_MAX = 256 << 20 };
 
-static void put_levels(struct buf *b, struct str path)
-{
-    struct str rest = path;
-    buf_putc(b, '[');
-    while (rest.p) {
-        buf_json_str(b, str_cut(&rest, IDENT_SEPARATOR));
-        if (rest.p)
-            buf_putc(b, ',');
-    }
-    buf_putc(b, ']');
-}
-
 static bool reply_namespace(struct call *c, const struct sql_ns *ns)
 {
     struct buf b;
     buf_init(&b, LIST_MAX);
     buf_puts(&b, "{\"namespace\":");
-    put_levels(&b, ns->path);
+    reply_levels(&b, ns->path);
     buf_puts(&b, ",\"properties\":");
     buf_str(&b, ns->properties);
     buf_putc(&b, '}');
@@ -113,21 +101,21 @@ bool op_list_namespaces(struct call *c)
     if (!parent.p)
         parent = STR("");
     TRY(ns_list(c->arena, c->server->catalog, &parent, &page, &names, &n, &next, &c->err));
+    struct str above = STR("[");
+    if (parent.n > 0) {
+        buf_init(&b, LIST_MAX);
+        reply_levels(&b, parent);
+        b.p[b.n - 1] = ','; /* open for one more level */
+        above = buf_take(&b, c->arena);
+    }
     buf_init(&b, LIST_MAX);
     buf_puts(&b, "{\"namespaces\":[");
     for (size_t i = 0; i < n; i++) {
         if (i > 0)
             buf_putc(&b, ',');
-        struct str path = parent.n == 0 ? names[i]
-                                        : arena_printf(c->arena, "%.*s%c%.*s", STR_ARG(parent),
-                                              IDENT_SEPARATOR, STR_ARG(names[i]));
-        put_levels(&b, path);
+        buf_str(&b, above);
+        buf_json_str(&b, names[i]);
+        buf_putc(&b, ']');
     }
-    buf_puts(&b, "]");
-    if (next.p) {
-        buf_puts(&b, ",\"next-page-token\":");
-        buf_json_str(&b, next);
-    }
-    buf_putc(&b, '}');
-    return reply_json(c, &b);
+    return reply_page(c, &b, next);
 }

@@ -225,16 +225,35 @@ bool reply_commit(struct call *c, const struct loaded *t)
     return true;
 }
 
+void reply_levels(struct buf *b, struct str ns)
+{
+    buf_putc(b, '[');
+    for (struct str rest = ns; rest.p;) {
+        buf_json_str(b, str_cut(&rest, IDENT_SEPARATOR));
+        if (rest.p)
+            buf_putc(b, ',');
+    }
+    buf_putc(b, ']');
+}
+
+bool reply_page(struct call *c, struct buf *list, struct str next)
+{
+    buf_putc(list, ']');
+    if (next.p) {
+        buf_puts(list, ",\"next-page-token\":");
+        buf_json_str(list, next);
+    }
+    buf_putc(list, '}');
+    return reply_json(c, list);
+}
+
 bool reply_identifiers(
     struct call *c, struct str ns, const struct str *names, size_t n, struct str next)
 {
     struct buf b;
     buf_init(&b, LIST_MAX);
-    for (struct str rest = ns; rest.p;) {
-        buf_putc(&b, b.n ? ',' : '[');
-        buf_json_str(&b, str_cut(&rest, IDENT_SEPARATOR));
-    }
-    buf_puts(&b, "],\"name\":");
+    reply_levels(&b, ns);
+    buf_puts(&b, ",\"name\":");
     struct str levels = buf_take(&b, c->arena);
     buf_init(&b, LIST_MAX);
     buf_puts(&b, "{\"identifiers\":[");
@@ -244,13 +263,7 @@ bool reply_identifiers(
         buf_json_str(&b, names[i]);
         buf_putc(&b, '}');
     }
-    buf_puts(&b, "]");
-    if (next.p) {
-        buf_puts(&b, ",\"next-page-token\":");
-        buf_json_str(&b, next);
-    }
-    buf_putc(&b, '}');
-    return reply_json(c, &b);
+    return reply_page(c, &b, next);
 }
 
 bool reply_not_modified(struct call *c, struct str etag)

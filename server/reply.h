@@ -43,6 +43,11 @@ bool reply_document(struct call *c, int status, struct str text);
 bool reply_loaded(struct call *c, const struct loaded *t, enum variant v);
 /* CommitTableResponse: the same without config. */
 bool reply_commit(struct call *c, const struct loaded *t);
+/* Writes the levels of a namespace as a JSON array. */
+void reply_levels(struct buf *b, struct str ns);
+/* 200 with a list whose object and array are still open, closed here behind the token of the next
+ * page where one follows. */
+MUST bool reply_page(struct call *c, struct buf *list, struct str next);
 /* A page of tables or views: {"identifiers":[{"namespace":[…],"name":…},…]}, and the token of the
  * next one where it follows. */
 MUST bool reply_identifiers(

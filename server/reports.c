@@ -4,6 +4,7 @@
 
 #include "arena.h"
 #include "clock.h"
+#include "reply.h"
 
 enum { KEPT = 64, TEXT_MAX = 16 * 1024 };
 
@@ -72,16 +73,11 @@ void reports_keep(struct reports *r, const struct ident *table, struct str text)
 
 static void put_entry(struct buf *b, const struct entry *e)
 {
-    struct str rest = {e->ns, e->ns_n};
     buf_puts(b, "{\"received-ms\":");
     buf_json_i64(b, e->received_ms);
-    buf_puts(b, ",\"namespace\":[");
-    while (rest.p) {
-        buf_json_str(b, str_cut(&rest, IDENT_SEPARATOR));
-        if (rest.p)
-            buf_putc(b, ',');
-    }
-    buf_puts(b, "],\"table\":");
+    buf_puts(b, ",\"namespace\":");
+    reply_levels(b, (struct str){e->ns, e->ns_n});
+    buf_puts(b, ",\"table\":");
     buf_json_str(b, (struct str){e->name, e->name_n});
     buf_puts(b, ",\"report\":");
     buf_put(b, e->text, e->text_n);
