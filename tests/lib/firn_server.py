@@ -7,6 +7,7 @@ What it runs on comes from the environment, so that one test runs on every pair:
 
     FIRN_BIN              the server binary
     FIRN_TEST_DB          "sqlite", or the postgresql:// URI of a superuser in a private cluster
+    FIRN_TEST_PG_PREPARED FIRN_PG_PREPARED of every server: "false" where the cluster is behind an old pooler
     FIRN_TEST_STORE       "file" or "s3"
     FIRN_TEST_S3_ENDPOINT, _ACCESS_KEY, _SECRET_KEY, _BUCKET, _REGION
     FIRN_TEST_TMP         folder for databases, warehouses and logs
@@ -266,6 +267,8 @@ class Server:
             "FIRN_LOG_LEVEL": "debug",
         })
         env.update(self.store.settings)
+        if "FIRN_TEST_PG_PREPARED" in os.environ:
+            env["FIRN_PG_PREPARED"] = os.environ["FIRN_TEST_PG_PREPARED"]
         if self.warehouse_name:
             env["FIRN_WAREHOUSE_NAME"] = self.warehouse_name
         if self.allowed:

@@ -12,6 +12,7 @@ import typing
 
 import container
 import prepare
+import services
 from prepare import CACHE, PYTHON, ROOT
 
 BUILDS = CACHE / "build"
@@ -124,22 +125,33 @@ def pytest(run, where, build_name, *options, env=None, limit=180):
              } | (env or {}))
 
 
+def api(run, build_name, *options, env=None):
+    """Three at a time, because many of these tests wait; each process has servers of its own."""
+    pytest(run, "tests/api", build_name, "-n", "3", "--dist", "worksteal", *options, env=env)
+
+
 def api_sqlite(run):
-    pytest(run, "tests/api", "release")
+    api(run, "release")
 
 
 def api_pg(run):
-    pytest(run, "tests/api", "release", env=run.postgres().environment() | run.seaweed().environment())
+    api(run, "release", env=run.postgres().environment() | run.seaweed().environment())
+
+
+def api_pgbouncer(run):
+    """Statements without names, sessions shared between transactions."""
+    with services.PgBouncer(run.folder / "pgbouncer", run.postgres().uri) as bouncer:
+        api(run, "release", env=bouncer.environment())
 
 
 def api_asan(run):
-    pytest(run, "tests/api", "asan")
+    api(run, "asan")
 
 
 def api_tsan(run):
     """The tests that race requests; PostgreSQL, because only there several things run at once."""
-    pytest(run, "tests/api", "tsan", "-k", "concurrent or race or racing or replica or parallel",
-           env=run.postgres().environment())
+    api(run, "tsan", "-k", "concurrent or race or racing or replica or parallel",
+        env=run.postgres().environment())
 
 
 def fault(run):
@@ -181,7 +193,7 @@ def s3(run):
 def rgw(run):
     # RGW 16 takes no checksums behind a body; clients on newer SDKs have to be told
     env = storage_s3(run, run.rgw()) | {"AWS_REQUEST_CHECKSUM_CALCULATION": "when_required"}
-    pytest(run, "tests/api", "release", "-k", "table or commit", env=run.postgres().environment() | env)
+    api(run, "release", "-k", "table or commit", env=run.postgres().environment() | env)
 
 
 # --- real judges ----------------------------------------------------------------------
@@ -264,11 +276,13 @@ PARTS = (
     Part("api-sqlite", "API tests on SQLite and local files", api_sqlite, BUILD, ("build",)),
     Part("spark", "Spark, the whole story, PostgreSQL and SeaweedFS", spark, (*PG, "spark"), ("build",)),
     Part("api-pg", "API tests on PostgreSQL and SeaweedFS", api_pg, PG, ("build",)),
+    Part("api-pgbouncer", "API tests on PostgreSQL behind PgBouncer", api_pgbouncer, (*PG, "pgbouncer"),
+         ("build",)),
     Part("container", "image, compose file, two replicas behind HAProxy", image,
          (*PG, "engine", "haproxy"), ("build",)),
     Part("api-asan", "API tests under ASan and UBSan", api_asan, BUILD, ("build",)),
-    Part("fault", "kill -9, restarts, two servers, HAProxy, broken stores", fault, (*PG, "haproxy"),
-         ("build",)),
+    Part("fault", "kill -9, restarts, two servers, proxies, broken stores", fault,
+         (*PG, "haproxy", "pgbouncer"), ("build",)),
     Part("spark-short", "Spark, the short story, SQLite and local files", spark_short,
          (*BUILD, "spark"), ("build", "spark")),
     Part("rck-pg", "Apache's compatibility kit on PostgreSQL", rck_pg, (*PG, "kit"), ("build",)),

@@ -29,6 +29,7 @@ PACKAGES = {
     "postgres": "postgresql-15",
     "rgw": "radosgw ceph-osd ceph-mon ceph-common curl",
     "haproxy": "haproxy",
+    "pgbouncer": "pgbouncer",
     "engine": "docker.io docker-compose mmdebstrap",
 }
 MAVEN_JARS = (

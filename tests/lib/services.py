@@ -11,6 +11,7 @@ import pathlib
 import random
 import socket
 import subprocess
+import urllib.parse
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[1] / "services"
 
@@ -119,6 +120,41 @@ class Postgres(Service):
 
     def environment(self):
         return {"FIRN_TEST_DB": self.uri}
+
+
+class Standby(Postgres):
+    """A read-only copy of a cluster; the primary acknowledges only what the copy has too."""
+
+    def __init__(self, folder, primary):
+        super().__init__(folder, fsync=primary.fsync)
+        self.primary = primary
+
+    def control(self, command, *args, **options):
+        return super().control("standby" if command == "start" else command, *args, **options)
+
+    def settings(self):
+        return super().settings() | {"PG_PRIMARY": self.primary.uri}
+
+
+class PgBouncer(Service):
+    """Pools by transaction in front of a cluster; any of its databases can be asked for."""
+
+    script = "pgbouncer.sh"
+
+    def __init__(self, folder, cluster_uri):
+        super().__init__(folder)
+        self.cluster = urllib.parse.urlsplit(cluster_uri)
+
+    def settings(self):
+        return {"PG_HOST": self.cluster.hostname, "PG_PORT": str(self.cluster.port),
+                "PG_USER": self.cluster.username, "PG_PASSWORD": self.cluster.password}
+
+    @property
+    def uri(self):
+        return self.values["URI"]
+
+    def environment(self):
+        return {"FIRN_TEST_DB": self.uri, "FIRN_TEST_PG_PREPARED": "false"}
 
 
 class S3(Service):

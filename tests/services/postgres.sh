@@ -6,6 +6,8 @@
 #   postgres.sh kill DIR         ends it without a checkpoint, sessions are cut
 #   postgres.sh restart DIR      starts what stop or kill ended
 #   postgres.sh freeze|thaw DIR  SIGSTOP and SIGCONT for the server and its sessions
+#   postgres.sh standby DIR PORT a synchronous copy of the cluster at PG_PRIMARY (its URI), read-only
+#   postgres.sh promote DIR      makes the copy the primary
 #
 # env: PG_FSYNC=on for tests of durability (off by default, the cluster is thrown away)
 set -eu
@@ -29,6 +31,11 @@ up() {
 pids() {
     leader=$(head -n 1 "$dir/data/postmaster.pid" 2>/dev/null) || return 0
     echo "$leader" $(cat /proc/"$leader"/task/*/children 2>/dev/null)
+}
+
+print_values() {
+    echo "URI=postgresql://firn:$1@127.0.0.1:$2/postgres"
+    echo "PASSWORD=$1"
 }
 
 case $cmd in
@@ -55,8 +62,30 @@ synchronous_commit = $fsync
 log_min_messages = warning
 X
     up
-    echo "URI=postgresql://firn:$password@127.0.0.1:$port/postgres"
-    echo "PASSWORD=$password"
+    print_values "$password" "$port"
+    ;;
+standby)
+    port=${3:?port}
+    mkdir -p "$dir"
+    dir=$(cd "$dir" && pwd)
+    rm -rf "$dir/data"
+    password=${PG_PRIMARY#*//firn:}
+    password=${password%%@*}
+    [ "$(id -u)" != 0 ] || chown -R postgres "$dir"
+    as_owner "$bin/pg_basebackup" -D "$dir/data" -d "$PG_PRIMARY" -X stream -R -c fast --no-sync
+    cat >>"$dir/data/postgresql.conf" <<X
+port = $port
+unix_socket_directories = '$dir'
+X
+    up
+    as_owner "$bin/psql" -q -d "$PG_PRIMARY" -c "ALTER SYSTEM SET synchronous_standby_names = '*'" \
+        -c "SELECT pg_reload_conf()" >/dev/null
+    print_values "$password" "$port"
+    ;;
+promote)
+    # nobody is left to wait for
+    as_owner sed -i '/synchronous_standby_names/d' "$dir/data/postgresql.auto.conf"
+    as_owner "$bin/pg_ctl" -D "$dir/data" -w -t 60 -s promote
     ;;
 restart) up ;;
 stop) as_owner "$bin/pg_ctl" -D "$dir/data" -m fast -w -t 60 -s stop || true ;;
