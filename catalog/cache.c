@@ -323,10 +323,14 @@ static bool load_for_all(struct cache *c, struct shard *s, struct entry *e, stru
     pthread_mutex_unlock(&s->lock);
     read_file(c, location, l);
     pthread_mutex_lock(&s->lock);
-    if (l->ok && !l->dropped)
+    if (l->ok && !l->dropped) {
         fill(c, s, e, l->m);
-    else if (!l->dropped)
+        if (e->kind ==
+            ENTRY_WEAK) /* the next load reads it anew: none would ever be a second one */
+            metadata__asked(l->m);
+    } else if (!l->dropped) {
         entry_free(s, e);
+    }
     l->done = true;
     pthread_cond_broadcast(&l->done_cond);
     return load_leave(s, l, out, err);

@@ -255,6 +255,11 @@ bool metadata_deflated(const struct metadata *m, enum variant v, struct deflated
     return true;
 }
 
+void metadata__asked(struct metadata *m)
+{
+    atomic_store_explicit(&m->lazy->asked, true, memory_order_relaxed);
+}
+
 struct str metadata_gzip(struct arena *a, const struct metadata *m)
 {
     static const char head[10] = {'\x1f', '\x8b', 8, 0, 0, 0, 0, 0, 0, '\xff'};

@@ -64,6 +64,8 @@ struct metadata {
     struct lazy *lazy;
 };
 
+/* The next asking for a packed form counts as the second one. */
+void metadata__asked(struct metadata *m);
 void metadata__lazy_free(struct lazy *lazy);
 void metadata__etag(struct str location, enum variant v, char out[static METADATA_ETAG + 1]);
 /* Releases what a half-filled metadata_new refers to. */

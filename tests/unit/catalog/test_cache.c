@@ -258,6 +258,20 @@ START_TEST(test_cache__large_ones_live_as_long_as_they_are_used)
 }
 END_TEST
 
+START_TEST(test_cache__large_ones_are_packed_for_the_first_who_asks)
+{
+    struct deflated d;
+    struct cache *c = cache_new(80000, store, FILE_MAX);
+    put_file(1, document(20000));
+    for (int i = 0; i < 2; i++) {
+        struct metadata *m = get(c, 1);
+        ck_assert(metadata_deflated(m, VARIANT_ALL, &d));
+        metadata_unref(&m);
+    }
+    cache_free(&c);
+}
+END_TEST
+
 START_TEST(test_cache__what_is_made_later_counts)
 {
     struct deflated d;
@@ -426,6 +440,7 @@ int main(void)
     tcase_add_test(cases, test_cache__bounded_and_the_longest_unused_goes_first);
     tcase_add_test(cases, test_cache__evicted_but_in_use_is_found);
     tcase_add_test(cases, test_cache__large_ones_live_as_long_as_they_are_used);
+    tcase_add_test(cases, test_cache__large_ones_are_packed_for_the_first_who_asks);
     tcase_add_test(cases, test_cache__what_is_made_later_counts);
     tcase_add_test(cases, test_cache_get__one_reader_for_all_who_ask_at_once);
     tcase_add_test(cases, test_cache_get__all_who_wait_learn_of_the_failure);
