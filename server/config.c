@@ -282,6 +282,8 @@ static bool check_words(struct load *l)
     TRY(one_of(l, "FIRN_LOG_LEVEL", c->log_level,
         (const char *const[]){"error", "warn", "info", "debug", NULL}));
     TRY(one_of(l, "FIRN_LOG_FORMAT", c->log_format, (const char *const[]){"text", "json", NULL}));
+    TRY(one_of(
+        l, "FIRN_PURGE", c->purge, (const char *const[]){"allow", "ignore", "refuse", NULL}));
     TRY(one_of(l, "FIRN_AUTH", c->auth, (const char *const[]){"", "none", NULL}));
     return one_of(l, "FIRN_S3_PATH_STYLE", c->s3_path_style,
         (const char *const[]){"auto", "true", "false", NULL});

@@ -75,6 +75,8 @@
         "How long answers to requests with an Idempotency-Key are kept; 0: keys are ignored")      \
     X(change_retention, SECONDS, "FIRN_CHANGE_RETENTION", "2592000", 1, 315360000,                 \
         "How long the record of changes is kept, by which repeated commits are recognised")        \
+    X(purge, TEXT, "FIRN_PURGE", "allow", 0, 0,                                                    \
+        "What a drop with purge does: allow, ignore (the files stay) or refuse (403)")             \
     X(purge_rate, INT, "FIRN_PURGE_RATE", "200", 0, 100000,                                        \
         "Files of dropped tables deleted per second; 0 leaves them to other servers")              \
     X(start_timeout, SECONDS, "FIRN_START_TIMEOUT", "30", 0, 3600,                                 \
@@ -102,7 +104,7 @@ struct config {
 
 /* From file, environment and flags (argv after the command word). Unset database and warehouse get
  * their defaults below $XDG_DATA_HOME/firn (~/.local/share/firn), whose folder is made by whoever
- * opens them. Checks every value, the words of log_level, log_format, auth, s3_path_style, and that
+ * opens them. Checks every value, the words of purge, log_level, log_format, auth, s3_path_style, and that
  * listen and admin_listen are loopback addresses unless auth is "none". ERR_BAD_REQUEST says which
  * setting from which source, what was expected and found, and for an unknown name which one may
  * have been meant. Unknown FIRN_ variables are unknown names. Strings live in the arena. */

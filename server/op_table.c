@@ -1,5 +1,7 @@
 /* Tables: arguments in, one catalog function, one reply. */
 #include "call.h"
+#include "config.h"
+#include "log.h"
 #include "metric.h"
 #include "purger.h"
 #include "reports.h"
@@ -60,12 +62,30 @@ bool op_update_table(struct call *c)
     return reply_commit(c, &t);
 }
 
+/* Engines ask for a purge unasked or lose the wish on the way: the operator has the last word. */
+static bool purge_of(struct call *c, enum sql_purge *out)
+{
+    const char *policy = c->server->conf->purge;
+    *out = SQL_KEEP_FILES;
+    if (!str_eq(call_param(c, "purgeRequested"), STR("true")))
+        return true;
+    if (strcmp(policy, "refuse") == 0)
+        return err_set(&c->err, ERR_FORBIDDEN,
+            "This warehouse does not delete the files of tables: drop the table without purge");
+    if (strcmp(policy, "allow") == 0)
+        *out = SQL_PURGE_FILES;
+    else
+        log_write(LOG_INFO, "purge",
+            "request %.*s: a drop without purge, because FIRN_PURGE=ignore", STR_ARG(c->id));
+    return true;
+}
+
 bool op_drop_table(struct call *c)
 {
     struct ident id = call_ident(c);
     struct caller by = call_caller(c);
-    enum sql_purge purge =
-        str_eq(call_param(c, "purgeRequested"), STR("true")) ? SQL_PURGE_FILES : SQL_KEEP_FILES;
+    enum sql_purge purge;
+    TRY(purge_of(c, &purge));
     TRY(table_drop(c->arena, c->server->catalog, &by, &id, purge, &c->err));
     if (purge == SQL_PURGE_FILES)
         purger_wake(c->server->purger);

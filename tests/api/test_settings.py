@@ -96,6 +96,7 @@ def test_unknown_flags(firn, args, says):
     ("FIRN_IDLE_TIMEOUT", "0", "FIRN_IDLE_TIMEOUT"), ("FIRN_LOG_LEVEL", "loud", "FIRN_LOG_LEVEL"),
     ("FIRN_LOG_FORMAT", "xml", "FIRN_LOG_FORMAT"), ("FIRN_PG_PREPARED", "maybe", "FIRN_PG_PREPARED"),
     ("FIRN_S3_PATH_STYLE", "virtual", "FIRN_S3_PATH_STYLE"), ("FIRN_AUTH", "some", "FIRN_AUTH"),
+    ("FIRN_PURGE", "never", "allow, ignore, refuse"),
     ("FIRN_LISTEN", "nowhere", None), ("FIRN_LISTEN", "127.0.0.1:99999", None), ("FIRN_LISTEN", "127.0.0.1:x", None),
     ("FIRN_DATABASE", "mysql://x", "postgresql://"), ("FIRN_DATABASE", "firn.db", "sqlite:"),
     ("FIRN_WAREHOUSE", "gs://b/p", None), ("FIRN_WAREHOUSE", "relative/path", None), ("FIRN_WAREHOUSE", "s3://", None),
