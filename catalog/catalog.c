@@ -110,7 +110,7 @@ bool catalog__metadata_failed(struct str location, struct err *err)
         return false;
     default:
         err_wrap(err, "reading metadata file %.*s", STR_ARG(location));
-        return err_as(err, ERR_INTERNAL);
+        return err_as(err, ERR_UNREADABLE);
     }
 }
 

@@ -21,8 +21,8 @@ bool catalog__read_failed(struct err *err);
 /* For a change: ERR_UNAVAILABLE becomes ERR_BUSY (certainly not applied), ERR_OUTCOME_UNKNOWN
  * becomes ERR_COMMIT_UNKNOWN; what the store refused becomes a 4xx with its reason. */
 bool catalog__change_failed(struct err *err);
-/* For reading a table's metadata file: ERR_NOT_FOUND names it; a broken file is ours to answer for.
- */
+/* For reading a table's metadata file: ERR_NOT_FOUND names it; for a broken one ERR_UNREADABLE,
+ * which names it and says what is wrong, and which no client tries again. */
 bool catalog__metadata_failed(struct str location, struct err *err);
 
 bool catalog__no_such_namespace(struct arena *a, struct str ns, struct err *err);

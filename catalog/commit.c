@@ -39,7 +39,7 @@ bool object__current(
         return true;
     catalog__metadata_failed(location, err);
     /* The change was certainly not applied: no 5xx. */
-    return err->kind == ERR_INTERNAL ? err_as(err, ERR_VALIDATION) : catalog__change_failed(err);
+    return err->kind == ERR_UNREADABLE ? err_as(err, ERR_VALIDATION) : catalog__change_failed(err);
 }
 
 static bool base_read(const struct commit *r, struct current *out, struct err *err)

@@ -37,6 +37,7 @@
     X(BUSY, 429, "SlowDownException", LOG_WARN)                                                    \
     X(HEADERS_TOO_LARGE, 431, "BadRequestException", LOG_INFO)                                     \
     X(INTERNAL, 500, "InternalServerError", LOG_ERROR)                                             \
+    X(UNREADABLE, 500, "UnreadableMetadataException", LOG_ERROR)                                   \
     X(COMMIT_UNKNOWN, 500, "CommitStateUnknownException", LOG_ERROR)                               \
     X(UNAVAILABLE, 503, "SlowDownException", LOG_WARN)                                             \
     /* Technical kinds of sql and storage; catalog translates them, reply.c refuses them. */       \

@@ -229,7 +229,7 @@ def test_broken_current_file(api, ns, table):
 
 
 def broken(client, ns, name):
-    client.load(ns, name).fails(500, "InternalServerError")
+    client.load(ns, name).fails(500, "UnreadableMetadataException")
     client.commit(ns, name, [set_properties(a="b")]).expect(400, 409)
     assert client.names(ns) == [name]
     client.drop(ns, name, "?purgeRequested=true").expect(204)
