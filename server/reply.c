@@ -10,6 +10,9 @@
 
 enum { LIST_MAX = 256 << 20, GZIP_FROM = 4096, GZIP_HEAD = 10, GZIP_TAIL = 8 };
 
+/* Of answers about one object. */
+#define VARY "Accept-Encoding, X-Iceberg-Access-Delegation, Authorization"
+
 static const char gzip_head[GZIP_HEAD] = {0x1f, (char)0x8b, 8, 0, 0, 0, 0, 0, 0, (char)0xff};
 
 void reply_header(struct call *c, const char *name, struct str value)
@@ -208,7 +211,7 @@ static void loaded_headers(struct call *c, const struct loaded *t, enum variant 
     begin(c, 200, t->staged ? STR("no-store") : STR("private, no-cache"));
     if (!t->staged)
         reply_header(c, "ETag", metadata_etag(t->metadata, v));
-    reply_header(c, "Vary", STR("Accept-Encoding, X-Iceberg-Access-Delegation"));
+    reply_header(c, "Vary", STR(VARY));
 }
 
 bool reply_loaded(struct call *c, const struct loaded *t, enum variant v)
@@ -270,7 +273,7 @@ bool reply_not_modified(struct call *c, struct str etag)
 {
     begin(c, 304, STR("private, no-cache"));
     reply_header(c, "ETag", etag);
-    reply_header(c, "Vary", STR("Accept-Encoding, X-Iceberg-Access-Delegation"));
+    reply_header(c, "Vary", STR(VARY));
     return true;
 }
 

@@ -274,7 +274,7 @@ static void check_table_headers(const struct loaded *t, enum variant v)
     struct str etag = metadata_etag(t->metadata, v);
     check_common(200, "private, no-cache");
     check_header("Content-Type", "application/json");
-    check_header("Vary", "Accept-Encoding, X-Iceberg-Access-Delegation");
+    check_header("Vary", "Accept-Encoding, X-Iceberg-Access-Delegation, Authorization");
     check_header("ETag", arena_cstr(call->arena, etag));
     ck_assert(str_starts(etag, STR("W/\"")) && str_ends(etag, STR("\"")));
 }
@@ -377,7 +377,7 @@ START_TEST(test_reply_not_modified__tag_and_no_body)
     ck_assert(reply_not_modified(call, STR("W/\"abc\"")));
     check_common(304, "private, no-cache");
     check_header("ETag", "W/\"abc\"");
-    check_header("Vary", "Accept-Encoding, X-Iceberg-Access-Delegation");
+    check_header("Vary", "Accept-Encoding, X-Iceberg-Access-Delegation, Authorization");
     check_header("Content-Type", NULL);
     ck_assert_uint_eq(call->reply.bytes, 0);
 }
