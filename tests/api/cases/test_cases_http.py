@@ -174,16 +174,12 @@ def test_b166_compressed_requests(api, ns):
 
 
 def test_b167_content_types(api, ns):
-    """Nobody minds one on a request without a body; a body is JSON or says nothing else about itself."""
+    """Nobody minds one: clients send all kinds, with a body and without."""
     headers = {"Content-Type": "application/json", "Accept": "*/*"}
     for path in ("/v1/config", "/v1/namespaces", ns_path(ns)):
         for kind in headers["Content-Type"], "application/json; charset=UTF-8", "text/plain":
             api.request("GET", path, None, headers | {"Content-Type": kind}).ok()
-    body = json.dumps({"name": "t", "schema": simple()}).encode()
-    api.request("POST", f"{ns_path(ns)}/tables", body, {"Content-Type": "text/plain"}).fails(
-        415, "BadRequestException", contains="text/plain")
-    assert api.names(ns) == []
-    for i, kind in enumerate((None, "application/json", "application/json; charset=UTF-8")):
+    for i, kind in enumerate((None, "application/json", "application/json; charset=UTF-8", "text/plain")):
         named = json.dumps({"name": f"t{i}", "schema": simple()}).encode()
         api.request("POST", f"{ns_path(ns)}/tables", named, {"Content-Type": kind} if kind else {}).ok()
         api.request("DELETE", table_path(ns, f"t{i}"), None, {"Content-Type": "application/json"}).expect(204)
