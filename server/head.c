@@ -12,7 +12,14 @@ static const struct {
 #undef X
 };
 
-enum { ID_MAX = 128, TRACE_ID = 32 };
+enum {
+    ID_MAX = 128,
+    TRACE_ID = 32,
+    /* Together less than the library holds of one head: what is longer is refused by it, in HTML.
+     */
+    TARGET_MAX = 16 * 1024,
+    HEADERS_MAX = 40 * 1024,
+};
 
 static bool is_name_char(char c)
 {
@@ -26,6 +33,13 @@ static bool refuse(struct call *c, const char *why)
 {
     c->connection_after = CALL_CLOSE;
     return err_set(&c->err, ERR_BAD_REQUEST, "Malformed request: %s", why);
+}
+
+/* The headers that were not looked at may have said where the body ends. */
+static bool refuse_long(struct call *c, enum err_kind kind, const char *what, size_t max)
+{
+    c->connection_after = CALL_CLOSE;
+    return err_set(&c->err, kind, "%s too long: at most %zu bytes are accepted", what, max);
 }
 
 static bool keep(struct call *c, unsigned i, struct str value)
@@ -52,6 +66,9 @@ static bool keep(struct call *c, unsigned i, struct str value)
 
 bool head_header(struct call *c, struct str name, struct str value)
 {
+    c->headers_bytes += name.n + value.n + sizeof(": \r\n") - 1;
+    if (c->headers_bytes > HEADERS_MAX)
+        return refuse_long(c, ERR_HEADERS_TOO_LARGE, "The headers are", HEADERS_MAX);
     if (!name.n)
         return refuse(c, "a header has no name");
     for (size_t i = 0; i < name.n; i++)
@@ -114,6 +131,8 @@ static bool split_target(struct call *c)
 {
     struct str target = c->uri;
 
+    if (target.n > TARGET_MAX)
+        return refuse_long(c, ERR_URI_TOO_LONG, "The request target is", TARGET_MAX);
     for (size_t i = 0; i < target.n; i++)
         if ((unsigned char)target.p[i] <= ' ' && target.p[i] != IDENT_SEPARATOR)
             return refuse(c, "the request target contains a space or a control character");

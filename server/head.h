@@ -9,11 +9,12 @@
 
 struct call;
 
-/* One header. Keeps it if it is one of CALL_HEADERS. ERR_BAD_REQUEST; for a broken framing also
- * c->connection_after = CALL_CLOSE. */
+/* One header. Keeps it if it is one of CALL_HEADERS. ERR_BAD_REQUEST, ERR_HEADERS_TOO_LARGE; for
+ * those after which the framing is unknown also c->connection_after = CALL_CLOSE. */
 MUST bool head_header(struct call *c, struct str name, struct str value);
 /* After the last header: takes method and uri apart into path and query, draws or accepts the id,
- * checks what needs several headers. ERR_BAD_REQUEST, ERR_FORBIDDEN, ERR_MEDIA_TYPE. */
+ * checks what needs several headers. ERR_BAD_REQUEST, ERR_URI_TOO_LONG, ERR_FORBIDDEN,
+ * ERR_MEDIA_TYPE. */
 MUST bool head_check(struct call *c);
 /* X-Request-ID, the trace id of traceparent, or a drawn one, into c->id. */
 void head_id(struct call *c);

@@ -110,6 +110,30 @@ START_TEST(test_head__transfer_encoding_is_chunked_or_nothing)
 }
 END_TEST
 
+START_TEST(test_head__longer_than_we_take)
+{
+    char *text = xmalloc(64 * 1024);
+
+    memset(text, 'x', 64 * 1024);
+    text[0] = '/';
+    text[16 * 1024] = '\0';
+    struct call *c = begin("GET", text);
+    ck_assert(head_check(c));
+    call_free(&c);
+    text[16 * 1024] = 'x';
+    text[16 * 1024 + 1] = '\0';
+    c = begin("GET", text);
+    ck_assert(!head_check(c));
+    refused(c, ERR_URI_TOO_LONG, CALL_CLOSE);
+    c = begin("GET", "/");
+    for (int i = 0; i < 2; i++)
+        ck_assert(header(c, "x", text));
+    ck_assert(!header(c, "x", text));
+    refused(c, ERR_HEADERS_TOO_LARGE, CALL_CLOSE);
+    xfree(text);
+}
+END_TEST
+
 START_TEST(test_head__content_length_is_digits)
 {
     const char *const bad[] = {"+4", "-1", "4,4", "0x4", ""};
@@ -212,6 +236,7 @@ int main(void)
     tcase_add_test(cases, test_head__repeated_headers_that_decide);
     tcase_add_test(cases, test_head__repeated_lists_are_joined);
     tcase_add_test(cases, test_head__transfer_encoding_is_chunked_or_nothing);
+    tcase_add_test(cases, test_head__longer_than_we_take);
     tcase_add_test(cases, test_head__content_length_is_digits);
     tcase_add_test(cases, test_head__names_and_values_without_odd_bytes);
     tcase_add_test(cases, test_head__target_without_spaces_and_controls);
