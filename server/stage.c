@@ -131,6 +131,24 @@ static void decref(void *json)
     json_decref(json);
 }
 
+/* JSON is UTF-8. Java's HTTP library writes ISO 8859-1 unless it is told otherwise, and some that
+ * use it say so here. */
+static bool is_latin1(struct str content_type)
+{
+    (void)str_cut(&content_type, ';');
+    while (content_type.p) {
+        struct str value = str_cut(&content_type, ';');
+        struct str name = str_trim(str_cut(&value, '='));
+        if (!value.p || !str_eq_nocase(name, STR("charset")))
+            continue;
+        value = str_trim(value);
+        if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"')
+            value = str_sub(value, 1, value.n - 2);
+        return str_eq_nocase(value, STR("iso-8859-1"));
+    }
+    return false;
+}
+
 static bool parse_body(struct call *c)
 {
     json_error_t why;
@@ -143,6 +161,8 @@ static bool parse_body(struct call *c)
                 "Request body is missing: %s expects a JSON object", c->op->name);
         return true;
     }
+    if (is_latin1(c->headers[HEADER_CONTENT_TYPE]))
+        c->body = str_from_latin1(c->arena, c->body);
     TRY(scan_validate(c->body, &scan_body_limits, &c->err));
     metric_add(METRIC_json_parses_total, 1);
     json_t *json = json_loadb(c->body.p, c->body.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);

@@ -212,6 +212,26 @@ static size_t ascii_eights(struct str s)
     return n;
 }
 
+struct str str_from_latin1(struct arena *a, struct str s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s.n; i++)
+        n += (unsigned char)s.p[i] < 0x80 ? 1 : 2;
+    char *p = arena_alloc(a, n + 1), *at = p;
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c < 0x80) {
+            *at++ = (char)c;
+            continue;
+        }
+        *at++ = (char)(0xC0 | c >> 6);
+        *at++ = (char)(0x80 | (c & 0x3F));
+    }
+    *at = '\0';
+    return (struct str){p, n};
+}
+
 bool str_is_utf8(struct str s)
 {
     size_t i = 0;

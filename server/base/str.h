@@ -64,6 +64,8 @@ bool str_pct_decode(struct arena *a, struct str s, enum str_plus plus, struct st
 /* Percent-encodes all bytes but the unreserved ones of RFC 3986 and those in `keep`. */
 struct str str_pct_encode(struct arena *a, struct str s, const char *keep);
 
+/* The text that these bytes are in ISO 8859-1. */
+struct str str_from_latin1(struct arena *a, struct str s);
 /* Is s well-formed UTF-8 (no surrogates, no overlong forms)? */
 bool str_is_utf8(struct str s);
 /* Bytes of the well-formed UTF-8 character that s begins with, or 0. */

@@ -180,6 +180,22 @@ START_TEST(test_str_pct_encode__unreserved_and_kept_bytes_stay)
 END_TEST
 
 /* The definition of UTF-8 by value: encode all code points, compare with what is accepted. */
+START_TEST(test_str_from_latin1__every_byte_is_the_character_of_its_number)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    char all[256];
+
+    for (int i = 0; i < 256; i++)
+        all[i] = (char)i;
+    struct str s = str_from_latin1(a, (struct str){all, sizeof(all)});
+    ck_assert_uint_eq(s.n, 128 + 2 * 128);
+    ck_assert(str_is_utf8(s) && memcmp(s.p, all, 128) == 0);
+    ck_assert(str_ends(s, STR("\xC3\xBE\xC3\xBF")));
+    ck_assert(str_eq(str_sub(s, 128, 4), STR("\xC2\x80\xC2\x81")));
+    ck_assert_uint_eq(str_from_latin1(a, STR("")).n, 0);
+}
+END_TEST
+
 START_TEST(test_str_is_utf8__exactly_the_encodings_of_scalar_values)
 {
     unsigned accepted = 0;
@@ -259,6 +275,7 @@ int main(void)
     tcase_add_test(cases, test_str_pct_decode__good);
     tcase_add_test(cases, test_str_pct_decode__bad);
     tcase_add_test(cases, test_str_pct_encode__unreserved_and_kept_bytes_stay);
+    tcase_add_test(cases, test_str_from_latin1__every_byte_is_the_character_of_its_number);
     tcase_add_test(cases, test_str_is_utf8__exactly_the_encodings_of_scalar_values);
     tcase_add_test(cases, test_str_is_utf8__borders_of_every_length);
     tcase_add_test(cases, test_str_is_utf8__a_bad_byte_is_seen_at_any_place);
