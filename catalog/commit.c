@@ -244,10 +244,12 @@ static bool commit_existing(const struct commit *r, struct loaded *out, struct e
         object__word(r->kind), COMMIT_ROUNDS);
 }
 
-/* A view's commit that is sent again finds its version there, and so names none as the last. */
-static bool may_be_second(const struct commit *r, const struct err *err)
+/* A commit that is sent again finds its snapshot or version there, whatever its requirements say:
+ * they may ask for nothing that it changed, or hold again after a rollback. */
+bool object__may_be_second(const struct err *err)
 {
-    return err->kind == ERR_COMMIT_FAILED || (r->kind == SQL_VIEW && err->kind == ERR_VALIDATION);
+    return err->kind == ERR_COMMIT_FAILED || err->kind == ERR_VALIDATION ||
+           err->kind == ERR_INVALID_ARGUMENT;
 }
 
 bool object__commit(const struct act *act, const struct ident *id, const json_t *body,
@@ -274,7 +276,7 @@ bool object__commit(const struct act *act, const struct ident *id, const json_t 
         metric_add(METRIC_commits_requirement_total, 1);
     if (err->kind == ERR_COMMIT_UNKNOWN)
         metric_add(METRIC_commits_unknown_total, 1);
-    if (!may_be_second(&r, err) || !applied_before(&r, out))
+    if (!object__may_be_second(err) || !applied_before(&r, out))
         return false;
     err_clear(err);
     return true;

@@ -72,6 +72,8 @@ int64_t object__first_version(const json_t *updates);
 /* Is it a body that nobody sends twice for two reasons? It carries ids that are drawn, or the time
  * at which a version of a view was made. */
 bool object__is_unique(enum sql_kind kind, const json_t *updates);
+/* After this error of a commit or transaction: may an earlier copy of it have succeeded? */
+bool object__may_be_second(const struct err *err);
 /* Metadata files that left the log with the step from base to now, if the table asks for that. */
 void object__delete_old_files(
     struct arena *a, struct catalog *c, const struct metadata *base, const struct metadata *now);

@@ -325,10 +325,9 @@ bool txn_commit(struct arena *a, struct catalog *c, const struct caller *by, con
         return true;
     if (err->kind == ERR_COMMIT_UNKNOWN)
         metric_add(METRIC_commits_unknown_total, 1);
-    if (err->kind != ERR_COMMIT_FAILED)
-        return false;
-    metric_add(METRIC_commits_requirement_total, 1);
-    if (!applied_before(&t))
+    if (err->kind == ERR_COMMIT_FAILED)
+        metric_add(METRIC_commits_requirement_total, 1);
+    if (!object__may_be_second(err) || !applied_before(&t))
         return false;
     err_clear(err);
     return true;
