@@ -208,12 +208,8 @@ static void reading_fini(struct reading *r)
     metadata_new__fini(&r->new);
 }
 
-/* Once as the file is and, where something had to be put right, once more. */
-static bool read_twice(struct arena *a, struct reading *r, struct str location, struct err *err)
+static bool fix(struct reading *r, struct str location, struct err *err)
 {
-    TRY(metadata__read(a, (struct str){r->new.bytes, r->new.n}, r, err));
-    if (!r->fixes)
-        return true;
     char *fixed = NULL;
     size_t n = 0;
     TRY(metadata__fix(r, location, &fixed, &n, err));
@@ -221,7 +217,19 @@ static bool read_twice(struct arena *a, struct reading *r, struct str location, 
     *r = (struct reading){
         .new = {.bytes = fixed, .n = n}
     };
-    TRY(metadata__read(a, (struct str){fixed, n}, r, err));
+    return true;
+}
+
+/* Once as the file is and, where something had to be put right, again. */
+static bool read_fixed(struct arena *a, struct reading *r, struct str location, struct err *err)
+{
+    for (unsigned round = 0; round < FIX_ROUNDS; round++) {
+        TRY(metadata__read(a, (struct str){r->new.bytes, r->new.n}, r, err));
+        if (!r->fixes)
+            return true;
+        TRY(fix(r, location, err));
+    }
+    TRY(metadata__read(a, (struct str){r->new.bytes, r->new.n}, r, err));
     if (r->fixes)
         return err_set(err, ERR_INTERNAL, "the document cannot be brought to its list form");
     return true;
@@ -231,7 +239,7 @@ static bool read_all(struct arena *a, struct reading *r, struct str bytes, struc
     size_t max, struct err *err)
 {
     TRY(unpacked(bytes, max, &r->new.bytes, &r->new.n, err));
-    TRY(read_twice(a, r, location, err));
+    TRY(read_fixed(a, r, location, err));
     return metadata__check(&r->new, err);
 }
 

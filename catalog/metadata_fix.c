@@ -199,6 +199,123 @@ static void put_refs(struct buf *b, const struct reading *r)
     }
 }
 
+static bool one_of(struct str key, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(key, str_from(names[i])))
+            return true;
+    return false;
+}
+
+bool metadata__may_lack(struct str key)
+{
+    static const char *const names[] = {"added-rows", "default-catalog", "doc", "encrypted-by-id",
+        "field-id", "first-row-id", "identifier-field-ids", "initial-default", "key-id",
+        "key-metadata", "manifest-list", "manifests", "max-ref-age-ms", "max-snapshot-age-ms",
+        "min-snapshots-to-keep", "parent-snapshot-id", "properties", "schema-id", "sequence-number",
+        "source-ids", "summary", "write-default"};
+    return one_of(key, names, ARRAY_LEN(names));
+}
+
+/* Members that hold such members. What nobody here knows is copied as it is. */
+static bool is_container(struct str key)
+{
+    static const char *const names[] = {
+        "blob-metadata", "element", "fields", "key", "type", "value"};
+    return one_of(key, names, ARRAY_LEN(names));
+}
+
+/* The keys of refs are their names. */
+enum keys { KEYS_KNOWN, KEYS_ANY };
+
+struct dropping {
+    struct scan scan;
+    struct buf *out; /* NULL: only looked for */
+    bool found;
+};
+
+static void copy(struct dropping *d, struct str s)
+{
+    if (d->out)
+        buf_str(d->out, s);
+}
+
+static bool drop_nulls(struct dropping *d, enum keys keys);
+
+static bool drop_from_object(struct dropping *d, enum keys keys)
+{
+    bool more = false, first = true;
+    struct str key, value;
+    TRY(scan_object(&d->scan));
+    copy(d, STR("{"));
+    for (;;) {
+        TRY(scan_member(&d->scan, &key, &more));
+        if (!more)
+            break;
+        if (scan_peek(&d->scan) == SCAN_NULL && metadata__may_lack(key)) {
+            d->found = true;
+            TRY(scan_skip(&d->scan, NULL));
+            continue;
+        }
+        copy(d, first ? STR("") : STR(","));
+        first = false;
+        copy(d, (struct str){key.p - 1, key.n + 2}); /* with its quotes */
+        copy(d, STR(":"));
+        if (keys == KEYS_ANY || is_container(key)) {
+            TRY(drop_nulls(d, KEYS_KNOWN));
+            continue;
+        }
+        TRY(scan_skip(&d->scan, &value));
+        copy(d, value);
+    }
+    copy(d, STR("}"));
+    return true;
+}
+
+static bool drop_from_array(struct dropping *d)
+{
+    bool more = false;
+    TRY(scan_array(&d->scan));
+    copy(d, STR("["));
+    for (bool first = true;; first = false) {
+        TRY(scan_element(&d->scan, &more));
+        if (!more)
+            break;
+        copy(d, first ? STR("") : STR(","));
+        TRY(drop_nulls(d, KEYS_KNOWN));
+    }
+    copy(d, STR("]"));
+    return true;
+}
+
+static bool drop_nulls(struct dropping *d, enum keys keys)
+{
+    struct str value;
+    switch (scan_peek(&d->scan)) {
+    case SCAN_OBJECT:
+        return drop_from_object(d, keys);
+    case SCAN_ARRAY:
+        return drop_from_array(d);
+    default:
+        TRY(scan_skip(&d->scan, &value));
+        copy(d, value);
+        return true;
+    }
+}
+
+bool metadata__find_nulls(struct str value, unsigned *fixes, struct err *err)
+{
+    struct dropping d = {0};
+    if (!memmem(value.p, value.n, "null", strlen("null")))
+        return true;
+    scan_init(&d.scan, value, &scan_metadata_limits, err);
+    bool ok = drop_nulls(&d, KEYS_KNOWN);
+    scan_fini(&d.scan);
+    if (d.found)
+        *fixes |= FIX_INNER_NULLS;
+    return ok;
+}
+
 /* Is the member replaced by one of ours, or dropped? */
 static bool goes(const struct member_slice *m, unsigned fixes)
 {
@@ -219,33 +336,48 @@ static bool goes(const struct member_slice *m, unsigned fixes)
     return false;
 }
 
+static bool put_value(
+    struct buf *b, const struct reading *r, const struct member_slice *m, struct err *err)
+{
+    struct dropping d = {.out = b};
+    if (!(r->fixes & FIX_INNER_NULLS) || !metadata__knows(r->new.kind, m->key)) {
+        buf_str(b, m->value);
+        return true;
+    }
+    scan_init(&d.scan, m->value, &scan_metadata_limits, err);
+    bool ok = drop_nulls(&d, str_eq(m->key, STR("refs")) ? KEYS_ANY : KEYS_KNOWN);
+    scan_fini(&d.scan);
+    return ok;
+}
+
 static bool put_all(struct buf *b, const struct reading *r, struct str location, struct err *err)
 {
+    unsigned fixes = r->fixes & FIX_INNER_NULLS ? FIX_INNER_NULLS : r->fixes;
     buf_putc(b, '{');
     for (size_t i = 0; i < r->new.n_members; i++) {
         const struct member_slice *m = &r->new.members[i];
-        if (goes(m, r->fixes))
+        if (goes(m, fixes))
             continue;
         if (b->n > 1)
             buf_putc(b, ',');
         buf_put(b, m->key.p - 1, m->key.n + 2); /* with its quotes */
         buf_putc(b, ':');
-        buf_str(b, m->value);
+        TRY(put_value(b, r, m, err));
     }
-    if (r->fixes & FIX_UUID)
+    if (fixes & FIX_UUID)
         put_uuid(b, location);
-    if (r->fixes & FIX_SCHEMAS)
+    if (fixes & FIX_SCHEMAS)
         TRY(put_schemas(b, r->schema, err));
-    if (r->fixes & FIX_SPECS)
+    if (fixes & FIX_SPECS)
         TRY(put_specs(b, r->spec, err));
-    if (r->fixes & FIX_LAST_PARTITION)
+    if (fixes & FIX_LAST_PARTITION)
         TRY(put_last_partition(b, r, err));
-    if (r->fixes & FIX_ORDERS) {
+    if (fixes & FIX_ORDERS) {
         put_number(b, "default-sort-order-id", 0);
         put_key(b, "sort-orders");
         buf_puts(b, "[{\"order-id\":0,\"fields\":[]}]");
     }
-    if (r->fixes & FIX_REFS)
+    if (fixes & FIX_REFS)
         put_refs(b, r);
     buf_putc(b, '}');
     return true;

@@ -87,8 +87,12 @@ enum metadata_fix {
     FIX_LAST_PARTITION = 8,
     FIX_ORDERS = 16,
     FIX_REFS = 32,
-    FIX_NULLS = 64
+    FIX_NULLS = 64,
+    FIX_INNER_NULLS = 128 /* in what the lists and refs hold; put right before all else */
 };
+
+/* Nulls first, then what rests on members. */
+enum { FIX_ROUNDS = 2 };
 
 /* What one pass over a document found. */
 struct reading {
@@ -98,6 +102,11 @@ struct reading {
     unsigned fixes;
 };
 MUST bool metadata__read(struct arena *a, struct str text, struct reading *out, struct err *err);
+/* An optional member of what lists and refs hold: null stands for its absence, and some reader
+ * fails on it (Java on "parent-snapshot-id", typed ones on "doc"). */
+bool metadata__may_lack(struct str key);
+/* FIX_INNER_NULLS if such a member in there is null. */
+MUST bool metadata__find_nulls(struct str value, unsigned *fixes, struct err *err);
 /* The same document with what `fixes` names put right, everything else byte for byte. */
 MUST bool metadata__fix(
     const struct reading *r, struct str location, char **out, size_t *n_out, struct err *err);

@@ -134,11 +134,11 @@ static bool read_snapshot_member(
     struct reader *r, struct str key, struct part *part, unsigned *seen)
 {
     size_t n = 0;
-    if (is(key, "sequence-number") && !null_next(r))
+    if (is(key, "sequence-number"))
         return scan_i64(&r->scan, &part->seq);
-    if (is(key, "parent-snapshot-id") && !null_next(r))
+    if (is(key, "parent-snapshot-id"))
         return scan_i64(&r->scan, &part->parent);
-    if (is(key, "summary") && !null_next(r))
+    if (is(key, "summary"))
         return read_texts(r, &n);
     if (is(key, "manifest-list")) {
         *seen |= SEEN_MANIFESTS;
@@ -238,7 +238,7 @@ static bool read_version_member(struct reader *r, struct str key, struct part *p
         *seen |= SEEN_LIST;
         return read_representations(r);
     }
-    if (is(key, "default-catalog") && !null_next(r))
+    if (is(key, "default-catalog"))
         return read_typed(r, SCAN_STRING, "a string", NULL);
     return scan_skip(&r->scan, NULL);
 }
@@ -247,6 +247,10 @@ static bool read_part_member(
     struct reader *r, enum parts_kind kind, struct str key, struct part *part, unsigned *seen)
 {
     const struct part_rule *rule = &rules[kind];
+    if (null_next(r) && metadata__may_lack(key)) {
+        r->out->fixes |= FIX_INNER_NULLS;
+        return scan_skip(&r->scan, NULL);
+    }
     if (is(key, rule->id)) {
         *seen |= SEEN_ID;
         return rule->width == ID_LONG ? scan_i64(&r->scan, &part->id) : read_int(r, &part->id);
@@ -298,6 +302,8 @@ static bool read_part(struct reader *r, enum parts_kind kind, struct part *part)
             return err_wrap(r->err, "%.*s", STR_ARG(str_utf8_cut(key, 100)));
     }
     part->n = (uint32_t)(r->scan.p - part->p);
+    if (rules[kind].list || kind == PARTS_STATISTICS || kind == PARTS_KEYS)
+        TRY(metadata__find_nulls((struct str){part->p, part->n}, &r->out->fixes, r->err));
     return check_part(r, kind, seen);
 }
 
@@ -362,9 +368,12 @@ static bool read_ref_member(struct reader *r, struct str key, bool *has_id, bool
         return err_set(r->err, ERR_BAD_REQUEST, "expected \"branch\" or \"tag\", found \"%.*s\"",
             STR_ARG(str_utf8_cut(type, 100)));
     }
-    bool retention = is(key, "min-snapshots-to-keep") || is(key, "max-snapshot-age-ms") ||
-                     is(key, "max-ref-age-ms");
-    return retention && !null_next(r) ? scan_i64(&r->scan, &number) : scan_skip(&r->scan, NULL);
+    if (null_next(r) && metadata__may_lack(key))
+        r->out->fixes |= FIX_INNER_NULLS;
+    else if (is(key, "min-snapshots-to-keep") || is(key, "max-snapshot-age-ms") ||
+             is(key, "max-ref-age-ms"))
+        return scan_i64(&r->scan, &number);
+    return scan_skip(&r->scan, NULL);
 }
 
 static bool read_ref(struct reader *r)
@@ -539,9 +548,11 @@ static bool read_field(struct reader *r, const struct field *f)
     case FIELD_REFS:
         return read_refs(r);
     case FIELD_SCHEMA:
-        return read_typed(r, SCAN_OBJECT, "an object", &r->out->schema);
+        TRY(read_typed(r, SCAN_OBJECT, "an object", &r->out->schema));
+        return metadata__find_nulls(r->out->schema, &r->out->fixes, r->err);
     case FIELD_SPEC:
-        return read_typed(r, SCAN_ARRAY, "an array", &r->out->spec);
+        TRY(read_typed(r, SCAN_ARRAY, "an array", &r->out->spec));
+        return metadata__find_nulls(r->out->spec, &r->out->fixes, r->err);
     }
     return false;
 }

@@ -399,6 +399,57 @@ START_TEST(test_metadata_from_file__nulls_that_readers_refuse_are_left_out)
 }
 END_TEST
 
+static struct str with_members(struct str snapshot, const char *in_ref, const char *in_blob)
+{
+    return arena_printf(arena,
+        "%s,\"current-snapshot-id\":1,\"snapshots\":[%s],\"refs\":{\"main\":{\"snapshot-id\":1,"
+        "\"type\":\"branch\"%s}},\"statistics\":[{\"snapshot-id\":1,\"blob-metadata\":[{\"type\":"
+        "\"a \\\"x\\\":null\"%s}]}]}",
+        V2, snapshot.p, in_ref, in_blob);
+}
+
+/* In lists and refs, at any depth. Members that we do not know, and null as a part of a default
+ * value, are nobody's business. */
+START_TEST(test_metadata_from_file__inner_nulls_are_left_out)
+{
+    const struct {
+        const char *from, *to;
+    } cases[] = {
+        {"\"type\":\"long\"}", "\"type\":\"long\", \"doc\" : null, \"initial-default\":null}"},
+        {"\"spec-id\":0,",     "\"schema-id\":null,\"spec-id\":0,"                           },
+        {"\"order-id\":0,",    "\"order-id\":0,\"properties\":null,"                         },
+    };
+    struct str plain = STR(V2 ",\"z\":[{\"a\":null}, 1.0]}");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        ck_assert(str_eq(
+            joined(read_ok(replaced(plain.p, cases[i].from, cases[i].to)), VARIANT_ALL), plain));
+
+    struct str snapshot = arena_printf(arena, "%s", SNAP(1, 1));
+    struct str wanted = with_members(snapshot, "", "");
+    snapshot = replaced(snapshot.p, "{", "{\"parent-snapshot-id\":null,\"key-id\": null ,");
+    struct str given = with_members(snapshot, ",\"max-ref-age-ms\":null", ",\"properties\":null");
+    ck_assert(str_eq(joined(read_ok(given), VARIANT_ALL), wanted));
+    ck_assert(str_eq(joined(read_ok(wanted), VARIANT_ALL), wanted));
+    ck_refused(replaced(given.p, "\"timestamp-ms\":1699999999000", "\"timestamp-ms\":null"),
+        ERR_BAD_REQUEST, "timestamp-ms: Invalid JSON");
+
+    struct str kept = replaced(plain.p, "\"type\":\"long\"}",
+        "\"type\":\"long\",\"write-default\": {\"doc\":null}, \"x\" :[{ \"doc\":null}],\"y\":null "
+        "}");
+    ck_assert(str_eq(joined(read_ok(kept), VARIANT_ALL), kept));
+}
+END_TEST
+
+START_TEST(test_metadata_from_file__inner_nulls_of_version_1)
+{
+    const struct metadata *plain = read_ok(STR(V1 ",\"partition-spec\":[]}"));
+    const struct metadata *m = read_ok(replaced(
+        V1 ",\"partition-spec\":[]}", "\"type\":\"long\"}", "\"type\":\"long\",\"doc\":null}"));
+    ck_assert(str_eq(joined(m, VARIANT_ALL), joined(plain, VARIANT_ALL)));
+    ck_assert_uint_eq(metadata_parts(m, PARTS_SCHEMAS)->n, 1);
+}
+END_TEST
+
 /* -- gzip ----------------------------------------------------------------------------------------
  */
 
@@ -780,6 +831,8 @@ int main(void)
     tcase_add_test(cases, test_metadata_from_file__v1_keeps_the_ids_it_has);
     tcase_add_test(cases, test_metadata_from_file__main_is_added_to_refs);
     tcase_add_test(cases, test_metadata_from_file__nulls_that_readers_refuse_are_left_out);
+    tcase_add_test(cases, test_metadata_from_file__inner_nulls_are_left_out);
+    tcase_add_test(cases, test_metadata_from_file__inner_nulls_of_version_1);
     tcase_add_test(cases, test_metadata_from_file__gzip_is_known_by_its_content);
     tcase_add_test(cases, test_metadata_from_file__damaged_gzip);
     tcase_add_test(cases, test_metadata_from_file__gzip_bombs);
