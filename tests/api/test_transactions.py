@@ -67,7 +67,7 @@ def test_tables_of_different_namespaces(api, ns):
 
 
 def test_a_staged_table_is_created_with_another_that_changes(api, ns, table):
-    """assert-create inside a transaction makes the table from nothing (apache/polaris#4939)."""
+    """assert-create inside a transaction makes the table from nothing."""
     staged = api.create(ns, "new", stage_create=True).ok().json["metadata"]
     updates = [*create_updates(staged), add_snapshot(5, 1, location=staged["location"]), set_ref("main", 5)]
     commit(api, change(ns, "new", updates, [NEW]), append(table, 1, 1)).expect(204)
@@ -261,7 +261,7 @@ def test_malformed_requests(api, body):
     {"updates": [{"action": "frobnicate"}]}, {"requirements": [{"type": "assert-next-row-id", "next-row-id": 0}]},
     {"requirements": [NEW, assert_ref(None)]}])
 def test_unknown_parts_are_refused_before_a_table_is_looked_for(api, table, part):
-    """apache/iceberg#10848: an action that is not understood is never passed over."""
+    """An action that is not understood is never passed over."""
     name = {"namespace": [table.ns], "name": "no"}
     api.post("/v1/transactions/commit", {"table-changes": [append(table, 1, 1), {"identifier": name} | part]}).fails(400)
     assert table.metadata["snapshots"] == []
