@@ -325,8 +325,8 @@ static bool load_for_all(struct cache *c, struct shard *s, struct entry *e, stru
     pthread_mutex_lock(&s->lock);
     if (l->ok && !l->dropped) {
         fill(c, s, e, l->m);
-        if (e->kind ==
-            ENTRY_WEAK) /* the next load reads it anew: none would ever be a second one */
+        /* What is not kept is read anew by the next load: none would ever be a second one. */
+        if (e->kind == ENTRY_WEAK)
             metadata__asked(l->m);
     } else if (!l->dropped) {
         entry_free(s, e);
