@@ -317,26 +317,9 @@ bool reply_client_has(struct call *c, enum variant v, struct str *etag)
     return reply_etag_matches(c, *etag);
 }
 
-static enum quirk quirk_of(const struct call *c)
-{
-    static const struct {
-        struct str agent;
-        unsigned op;
-        enum quirk what;
-    } rows[] = {
-#define X(agent, op, what, why) {STR_INIT(agent), (op), (what)},
-        QUIRKS(X)
-#undef X
-    };
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        if (c->op->id == rows[i].op && str_starts(call_header(c, HEADER_USER_AGENT), rows[i].agent))
-            return rows[i].what;
-    return QUIRK_NONE;
-}
-
 bool reply_empty(struct call *c)
 {
-    if (quirk_of(c) == QUIRK_200_FOR_204)
+    if (quirk_holds(c, QUIRK_200_FOR_204))
         return reply_text(c, "application/json", STR("{}"));
     begin(c, c->op->success, STR("no-store"));
     return true;

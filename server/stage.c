@@ -8,6 +8,7 @@
 #include "log.h"
 #include "lookup.h"
 #include "metric.h"
+#include "quirk.h"
 #include "repeat.h"
 #include "scan.h"
 
@@ -119,6 +120,7 @@ bool stage_head(struct call *c)
     if (!c->op->served)
         return err_set(
             &c->err, ERR_UNSUPPORTED, "This server does not support %s yet", c->op->name);
+    quirk_read_args(c);
     TRY(check_args(c));
     return take_params(c);
 }
@@ -170,6 +172,7 @@ static bool parse_body(struct call *c)
         return err_set(&c->err, ERR_BAD_REQUEST,
             "Malformed JSON in the request body at byte %d: %s", why.position, why.text);
     c->json = arena_hold(c->arena, json, decref);
+    quirk_read_body(c);
     return op_check_body(c->op->body, c->json, &c->err);
 }
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from firn_client import SLOWNESS, Api, check_schema, ns_path, simple
+from firn_client import SLOWNESS, Api, check_schema, ns_path, simple, table_path
 from firn_server import Server
 
 
@@ -497,6 +497,27 @@ def test_delete_of_clickhouse(server, api):
     assert answer.status == 200 and answer.body == b"{}"
     api.create(ns, "t").ok()
     api.request("DELETE", f"{ns_path(ns)}/tables/t", headers={"User-Agent": "PyIceberg/0.12.0"}).expect(204)
+
+
+def test_dotted_levels_of_clickhouse(api):
+    """ClickHouse writes levels with dots in the path of a DROP and in the body that makes a namespace."""
+    clickhouse = {"User-Agent": "ClickHouse/26.9.2.1"}
+    a = api.new_name()
+    made = api.request("POST", "/v1/namespaces", {"namespace": [a + ".b.c"]}, clickhouse).ok()
+    assert made.json["namespace"] == [a, "b", "c"]
+    api.request("POST", "/v1/namespaces", {"namespace": [a + ".b.c"]}, clickhouse).fails(409)
+    api.create([a, "b", "c"], "t.t").ok()
+    api.create_namespace(a + ".b.c").ok()
+    api.create(a + ".b.c", "t.t").ok()
+    path = f"/v1/namespaces/{a}.b.c/tables/t.t?purgeRequested=False"
+    assert api.request("DELETE", path, headers=clickhouse, check=False).status == 200
+    api.head(table_path([a, "b", "c"], "t.t")).expect(404)
+    api.head(table_path(a + ".b.c", "t.t")).expect(204)
+    api.request("DELETE", path, headers=clickhouse).fails(404, "NoSuchTableException")
+    api.request("DELETE", f"/v1/namespaces/{a}..c/tables/t", headers=clickhouse).fails(400)
+    for odd in ({"namespace": [a + "..c"]}, {"namespace": []}, {"namespace": [1]}, {"namespace": "x.y"}, [], 1):
+        api.request("POST", "/v1/namespaces", odd, clickhouse).fails(400)
+    api.delete(path).expect(204)
 
 
 # --- time ------------------------------------------------------------------------------
