@@ -1,4 +1,4 @@
-"""DuckDB's story: attach, create, write, read back, change, transactions over one table."""
+"""DuckDB's story: attach, create, write, read back, change, transactions over one and two tables."""
 
 import glob
 import importlib.util
@@ -10,6 +10,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1] / "lib"), str(HERE.parent)]
 
 import duckdb  # noqa: E402
+from firn_client import Api, ns_path, table_path  # noqa: E402
 from firn_server import Server  # noqa: E402
 from steps import raises, step, tell  # noqa: E402
 
@@ -35,10 +36,24 @@ def connect(firn):
 class Story:
     def __init__(self, firn):
         self.firn = firn
+        self.api = Api(firn)
         self.con = connect(firn)
 
     def rows(self, text):
         return self.con.execute(text).fetchall()
+
+    def metadata(self, ns, table):
+        """The table as the catalog has it."""
+        return self.api.get(table_path(ns, table)).ok().json["metadata"]
+
+    def operations(self, ns, table):
+        """What its snapshots did, one after the other; main is at the last one."""
+        found = self.metadata(ns, table)
+        assert found["refs"]["main"]["snapshot-id"] == found["snapshots"][-1]["snapshot-id"], found
+        return [snapshot["summary"]["operation"] for snapshot in found["snapshots"]]
+
+    def served(self, operation):
+        return self.firn.metric("firn_requests_total", operation=operation, status="2xx")
 
 
 @step()
@@ -62,15 +77,23 @@ def create_insert_select(s):
     text = "SELECT id, name, price::DOUBLE FROM c.db.events ORDER BY id"
     assert s.rows(text) == want
     assert connect(s.firn).execute(text).fetchall() == want
+    found = s.metadata("db", "events")
+    assert [(f["name"], f["type"]) for f in found["schemas"][0]["fields"]] == [
+        ("id", "long"), ("name", "string"), ("made", "timestamp"), ("price", "decimal(9, 2)")], found["schemas"]
+    assert s.operations("db", "events") == ["append"]
 
 
 @step()
 def inserts_add_up(s):
-    """Each INSERT is a snapshot of its own."""
+    """Each INSERT is a snapshot of its own, committed as a transaction over one table."""
+    before = s.served("commitTransaction"), s.served("updateTable")
     for i in range(10, 15):
         s.con.execute(f"INSERT INTO c.db.events (id, name) VALUES ({i}, 'more')")
     assert s.rows("SELECT count(*), sum(id) FROM c.db.events") == [(8, 66)]
-    assert len(s.rows("SELECT * FROM iceberg_snapshots('c.db.events')")) >= 6
+    assert len(s.rows("SELECT * FROM iceberg_snapshots('c.db.events')")) == 6
+    assert (s.served("commitTransaction"), s.served("updateTable")) == (before[0] + 5, before[1])
+    assert s.operations("db", "events") == ["append"] * 6
+    assert [snapshot["sequence-number"] for snapshot in s.metadata("db", "events")["snapshots"]] == [1, 2, 3, 4, 5, 6]
 
 
 @step()
@@ -80,6 +103,7 @@ def update_and_delete(s):
     s.con.execute("DELETE FROM c.db.events WHERE id = 11")
     assert s.rows("SELECT id FROM c.db.events WHERE name = 'changed' ORDER BY id") == [(12,), (13,), (14,)]
     assert s.rows("SELECT count(*) FROM c.db.events") == [(7,)]
+    assert len(s.operations("db", "events")) == 8
 
 
 @step()
@@ -91,10 +115,17 @@ def time_travel(s):
 
 @step()
 def create_as_select(s):
-    """CREATE TABLE AS: a staged create and its commit."""
+    """CREATE TABLE AS: a staged create and its commit, which carries the rows."""
+    before = s.served("createTable"), s.served("updateTable")
     s.con.execute("CREATE TABLE c.db.copy AS SELECT id, name FROM c.db.events WHERE id < 10")
     assert s.rows("SELECT count(*) FROM c.db.copy") == [(3,)]
+    assert (s.served("createTable"), s.served("updateTable")) == (before[0] + 1, before[1] + 1)
+    assert s.operations("db", "copy") == ["append"]
+    found = s.metadata("db", "copy")
+    assert found["snapshots"][0]["manifest-list"].startswith(found["location"] + "/metadata/"), found
+    assert s.firn.store.list(found["location"] + "/data"), "the rows are below the table's location"
     raises(duckdb.Error, s.con.execute, "CREATE TABLE c.db.copy AS SELECT 1 AS id")
+    assert s.metadata("db", "copy") == found
 
 
 @step()
@@ -104,6 +135,22 @@ def columns_are_added(s):
     s.con.execute("INSERT INTO c.db.copy VALUES (20, 'new', 'noted')")
     assert s.rows("SELECT id, note FROM c.db.copy ORDER BY id")[-1] == (20, "noted")
     assert s.rows("SELECT count(*) FROM c.db.copy WHERE note IS NULL") == [(3,)]
+    found = s.metadata("db", "copy")
+    assert found["current-schema-id"] == 1 and found["schemas"][1]["fields"][-1]["name"] == "note", found["schemas"]
+
+
+@step()
+def back_to_an_earlier_schema(s):
+    """A column is added, renamed and dropped: the first schema is the current one again."""
+    s.con.execute("CREATE TABLE c.db.shape (id BIGINT)")
+    s.con.execute("ALTER TABLE c.db.shape ADD COLUMN a VARCHAR")
+    s.con.execute("ALTER TABLE c.db.shape RENAME COLUMN a TO b")
+    s.con.execute("ALTER TABLE c.db.shape DROP COLUMN b")
+    found = s.metadata("db", "shape")
+    assert found["current-schema-id"] == 0 and len(found["schemas"]) == 3 and found["last-column-id"] == 2, found
+    s.con.execute("INSERT INTO c.db.shape VALUES (1)")
+    assert s.rows("SELECT * FROM c.db.shape") == [(1,)]
+    s.con.execute("DROP TABLE c.db.shape")
 
 
 @step()
@@ -123,17 +170,59 @@ def transaction(s):
 
 
 @step()
+def two_tables(s):
+    """A transaction over two tables is one call; a reader sees both or none, a conflict leaves both."""
+    s.con.execute("CREATE TABLE c.db.debit (id BIGINT, n BIGINT)")
+    s.con.execute("CREATE TABLE c.db.credit (id BIGINT, n BIGINT)")
+    before = s.served("commitTransaction")
+    s.con.execute("BEGIN")
+    s.con.execute("INSERT INTO c.db.debit VALUES (1, -5)")
+    s.con.execute("INSERT INTO c.db.credit VALUES (1, 5)")
+    assert not s.metadata("db", "debit").get("snapshots")
+    s.con.execute("COMMIT")
+    assert s.served("commitTransaction") == before + 1
+    assert s.operations("db", "debit") == s.operations("db", "credit") == ["append"]
+    other = connect(s.firn)
+    s.con.execute("BEGIN")
+    s.con.execute("DELETE FROM c.db.debit WHERE id = 1")
+    s.con.execute("INSERT INTO c.db.credit VALUES (2, 7)")
+    other.execute("DELETE FROM c.db.debit WHERE id = 1")
+    raises(duckdb.Error, s.con.execute, "COMMIT")
+    assert connect(s.firn).execute("SELECT sum(n) FROM c.db.credit").fetchall() == [(5,)]
+    assert len(s.operations("db", "credit")) == 1 and len(s.operations("db", "debit")) == 2
+
+
+@step()
+def format_version_3(s):
+    """A table of version 3 numbers its rows."""
+    s.con.execute("CREATE TABLE c.db.third (id BIGINT) WITH ('format-version' = '3')")
+    s.con.execute("INSERT INTO c.db.third VALUES (1), (2)")
+    s.con.execute("INSERT INTO c.db.third VALUES (3)")
+    s.con.execute("DELETE FROM c.db.third WHERE id = 2")
+    assert s.rows("SELECT id FROM c.db.third ORDER BY id") == [(1,), (3,)]
+    found = s.metadata("db", "third")
+    assert found["format-version"] == 3 and found["next-row-id"] >= 3, found
+    assert [snapshot["first-row-id"] for snapshot in found["snapshots"][:2]] == [0, 2], found["snapshots"]
+
+
+@step()
 def nested_schemas(s):
-    """DuckDB writes the separator of levels into the path as a raw byte."""
-    import json
-    import urllib.request
-    for levels in (["outer"], ["outer", "inner"]):
-        urllib.request.urlopen(urllib.request.Request(
-            s.firn.url + "/v1/namespaces", json.dumps({"namespace": levels}).encode(), method="POST")).close()
+    """Schemas in schemas: made with their parents, filled, listed and dropped level by level."""
+    s.con.execute('CREATE SCHEMA c."outer.middle.inner"')
+    assert s.api.get("/v1/namespaces?parent=outer%1Fmiddle").ok().json["namespaces"] == [["outer", "middle", "inner"]]
+    s.con.execute('CREATE TABLE c."outer.middle.inner".t (id BIGINT)')
+    s.con.execute('INSERT INTO c."outer.middle.inner".t VALUES (7)')
+    s.con.execute('CREATE TABLE c."outer.middle".made AS SELECT 8 AS id')
     con = connect(s.firn)
-    con.execute('CREATE TABLE c."outer.inner".t (id BIGINT)')
-    con.execute('INSERT INTO c."outer.inner".t VALUES (7)')
-    assert con.execute('SELECT id FROM c."outer.inner".t').fetchall() == [(7,)]
+    assert con.execute('SELECT id FROM c."outer.middle.inner".t').fetchall() == [(7,)]
+    assert con.execute('SELECT id FROM c."outer.middle".made').fetchall() == [(8,)]
+    assert s.operations(["outer", "middle", "inner"], "t") == ["append"]
+    shown = s.rows("SELECT schema, name FROM (SHOW ALL TABLES) WHERE database = 'c' AND schema LIKE 'outer%'")
+    assert ("outer.middle.inner", "t") in shown and ("outer.middle", "made") in shown, shown
+    raises(duckdb.Error, s.con.execute, 'DROP SCHEMA c."outer.middle.inner"')
+    s.con.execute('DROP TABLE c."outer.middle.inner".t')
+    s.con.execute('DROP SCHEMA c."outer.middle.inner"')
+    s.api.get(ns_path(["outer", "middle", "inner"])).fails(404, "NoSuchNamespaceException")
 
 
 @step()
@@ -142,8 +231,10 @@ def drop(s):
     s.con.execute("DROP TABLE c.db.copy")
     raises(duckdb.Error, s.con.execute, "SELECT * FROM c.db.copy")
     raises(duckdb.Error, s.con.execute, "DROP SCHEMA c.db")
-    s.con.execute("DROP TABLE c.db.events")
+    for name in ("events", "debit", "credit", "third"):
+        s.con.execute(f"DROP TABLE c.db.{name}")
     s.con.execute("DROP SCHEMA c.db")
+    s.api.get(ns_path("db")).fails(404, "NoSuchNamespaceException")
 
 
 if __name__ == "__main__":
