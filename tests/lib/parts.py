@@ -219,6 +219,12 @@ def story(run, name, env, *options):
         "FIRN_TEST_JARS": str(prepare.JARS), "SPARK_LOCAL_IP": "127.0.0.1"} | env)
 
 
+def on_both(run, name, env=None):
+    """On SQLite and local files, then on PostgreSQL and SeaweedFS."""
+    story(run, name, env or {})
+    story(run, name, (env or {}) | run.postgres().environment() | run.seaweed().environment())
+
+
 def pyiceberg_sqlite(run):
     story(run, "pyiceberg", {})
 
@@ -228,8 +234,23 @@ def pyiceberg_pg(run):
 
 
 def duckdb(run):
-    story(run, "duckdb", {})
-    story(run, "duckdb", run.postgres().environment() | run.seaweed().environment())
+    on_both(run, "duckdb")
+
+
+def clickhouse(run):
+    story(run, "clickhouse", {})
+
+
+def polars(run):
+    on_both(run, "polars")
+
+
+def iceberg_js(run):
+    on_both(run, "iceberg_js", {"FIRN_TEST_NODE": str(prepare.node()), "FIRN_TEST_ICEBERG_JS": str(prepare.ICEBERG_JS)})
+
+
+def iceberg_go(run):
+    on_both(run, "iceberg_go", {"FIRN_TEST_ICEBERG_GO": str(prepare.ICEBERG_GO)})
 
 
 def spark(run):
@@ -298,6 +319,10 @@ PARTS = (
     Part("readme", "what README shows: ./run, clients, curl, settings", readme, (*BUILD, "spark"),
          ("build", "spark")),
     Part("duckdb", "DuckDB on both pairs of database and store", duckdb, PG, ("build",)),
+    Part("iceberg-go", "iceberg-go on both pairs of database and store", iceberg_go, (*PG, "go"), ("build",)),
+    Part("polars", "Polars on both pairs of database and store", polars, (*PG, "engines"), ("build",)),
+    Part("iceberg-js", "iceberg-js on both pairs of database and store", iceberg_js, (*PG, "node"), ("build",)),
+    Part("clickhouse", "ClickHouse (chDB) on SQLite and local files", clickhouse, (*BUILD, "engines"), ("build",)),
     Part("tidy", "clang-tidy", tidy, ("build", "clang")),
     Part("lint", "arrows, banned functions, sizes, words, format, generated files", lint,
          (*BUILD, "clang")),

