@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base.h"
 #include "log.h"
@@ -18,8 +19,9 @@ struct hold {
 struct arena {
     struct hold *newest;
     size_t used, count;
+    enum arena_end { ARENA_FORGET, ARENA_WIPE } end_of_memory;
 #ifdef FIRN_SANITIZE
-    void **pieces;
+    struct piece *pieces;
     size_t n_pieces, room;
 #else
     char *at, *end;       /* what is free in the block in use */
@@ -38,9 +40,14 @@ static size_t rounded(size_t size)
 #ifdef FIRN_SANITIZE
 
 /* Every piece is its own malloc, so that the sanitizer sees overruns and uses after a reset. */
-static void arena_start(struct arena *a)
+struct piece {
+    void *p;
+    size_t size;
+};
+
+static void arena_start(struct arena *a, enum arena_end end)
 {
-    *a = (struct arena){0};
+    *a = (struct arena){.end_of_memory = end};
 }
 
 static void *arena_piece(struct arena *a, size_t size, size_t n)
@@ -53,14 +60,17 @@ static void *arena_piece(struct arena *a, size_t size, size_t n)
     void *p = malloc(size ? size : 1);
     if (!p || !a->pieces)
         log_fatal("out of memory: an arena was asked for %zu bytes", size);
-    a->pieces[a->n_pieces++] = p;
+    a->pieces[a->n_pieces++] = (struct piece){p, size};
     return p;
 }
 
 static void arena_release(struct arena *a)
 {
-    for (size_t i = 0; i < a->n_pieces; i++)
-        free(a->pieces[i]);
+    for (size_t i = 0; i < a->n_pieces; i++) {
+        if (a->end_of_memory == ARENA_WIPE)
+            explicit_bzero(a->pieces[i].p, a->pieces[i].size);
+        free(a->pieces[i].p);
+    }
     free(a->pieces);
 }
 
@@ -68,11 +78,13 @@ static void arena_release(struct arena *a)
 
 struct block {
     _Alignas(ALIGN) struct block *next;
+    size_t size;
 };
 
-static void arena_start(struct arena *a)
+static void arena_start(struct arena *a, enum arena_end end)
 {
     *a = (struct arena){
+        .end_of_memory = end,
         .at = (char *)a + rounded(sizeof(*a)),
         .end = (char *)a + FIRST_BLOCK,
         .next_size = 2 * (size_t)FIRST_BLOCK,
@@ -82,7 +94,7 @@ static void arena_start(struct arena *a)
 static char *block_add(struct arena *a, size_t size)
 {
     struct block *b = xmalloc(size);
-    b->next = a->blocks;
+    *b = (struct block){a->blocks, size};
     a->blocks = b;
     return (char *)b + sizeof(*b);
 }
@@ -109,8 +121,13 @@ static void arena_release(struct arena *a)
     while (a->blocks) {
         struct block *b = a->blocks;
         a->blocks = b->next;
+        if (a->end_of_memory == ARENA_WIPE)
+            explicit_bzero(b, b->size);
         xfree(b);
     }
+    char *first = (char *)a + rounded(sizeof(*a));
+    if (a->end_of_memory == ARENA_WIPE)
+        explicit_bzero(first, (size_t)((char *)a + FIRST_BLOCK - first));
 }
 
 #endif
@@ -118,7 +135,14 @@ static void arena_release(struct arena *a)
 struct arena *arena_new(void)
 {
     struct arena *a = xmalloc(FIRST_BLOCK);
-    arena_start(a);
+    arena_start(a, ARENA_FORGET);
+    return a;
+}
+
+struct arena *arena_new_secret(void)
+{
+    struct arena *a = xmalloc(FIRST_BLOCK);
+    arena_start(a, ARENA_WIPE);
     return a;
 }
 
@@ -136,7 +160,7 @@ void arena_reset(struct arena *a)
 {
     arena_run_holds(a);
     arena_release(a);
-    arena_start(a);
+    arena_start(a, a->end_of_memory);
 }
 
 void arena_free(struct arena **a)

@@ -10,6 +10,8 @@ struct arena;
 
 /* Never fail: a process out of memory ends with a log line. */
 struct arena *arena_new(void);
+/* One whose memory is wiped before it is given back: for secrets and what is made of them. */
+struct arena *arena_new_secret(void);
 void arena_free(struct arena **a);
 /* Runs the releases of arena_hold, newest first, and gives all memory back but the first block. */
 void arena_reset(struct arena *a);

@@ -1,6 +1,8 @@
 #include "clock.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
 #include <time.h>
 
 static _Atomic int64_t frozen;
@@ -25,4 +27,22 @@ int64_t clock_mono_us(void)
 void clock_freeze(int64_t ms)
 {
     atomic_store_explicit(&frozen, ms, memory_order_relaxed);
+}
+
+int64_t clock_parse(struct str s)
+{
+    char text[48] = "";
+    struct tm tm = {0};
+    if (s.n == 0 || s.n >= sizeof(text))
+        return 0;
+    memcpy(text, s.p, s.n);
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (!end)
+        return 0;
+    int64_t ms = 0, unit = 100;
+    if (*end == '.')
+        for (end++; *end >= '0' && *end <= '9'; end++, unit /= 10)
+            ms += (*end - '0') * unit;
+    bool is_utc = strcmp(end, "Z") == 0 || strcmp(end, "+00:00") == 0;
+    return is_utc ? (int64_t)timegm(&tm) * 1000 + ms : 0;
 }

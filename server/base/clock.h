@@ -3,9 +3,14 @@
 
 #include <stdint.h>
 
+#include "str.h"
+
 /* Milliseconds since the epoch. */
 int64_t clock_ms(void);
 /* Monotonic microseconds; all deadlines use it. */
 int64_t clock_mono_us(void);
 /* From now on clock_ms() returns ms; 0 thaws. Tests only. */
 void clock_freeze(int64_t ms);
+/* The milliseconds of "2009-10-12T17:50:30.000Z", with any fraction, in UTC; 0 when it is no such
+ * time. */
+int64_t clock_parse(struct str s);

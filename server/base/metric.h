@@ -25,6 +25,8 @@ struct buf;
     X(store_seconds, TIME, "Time of a request to the object store.")                               \
     X(store_requests_total, COUNTER, "Requests to the object store.")                              \
     X(store_retries_total, COUNTER, "Requests to the object store that were sent again.")          \
+    X(keys_fetched_total, COUNTER, "Times the server got keys of its own for the object store.")   \
+    X(keys_failures_total, COUNTER, "Times it asked for such keys and got none.")                  \
     X(commits_applied_total, COUNTER, "Commits that moved a pointer.")                             \
     X(commits_noop_total, COUNTER, "Commits that changed nothing.")                                \
     X(commits_requirement_total, COUNTER, "Commits refused by a requirement.")                     \

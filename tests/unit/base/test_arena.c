@@ -202,10 +202,31 @@ START_TEST(test_xmalloc__counts_and_accepts_zero)
 }
 END_TEST
 
+#ifndef FIRN_SANITIZE /* under which memory that was given back is gone for good */
+START_TEST(test_arena_new_secret__wiped_when_given_back)
+{
+    AUTO(arena_free) struct arena *a = arena_new_secret();
+    char *p = arena_alloc(a, 64), *big = arena_alloc(a, 1 << 20);
+    memset(p, 'x', 64);
+    memset(big, 'x', 1 << 20);
+    arena_reset(a); /* keeps the first block */
+    for (int i = 0; i < 64; i++)
+        ck_assert_int_eq(p[i], 0);
+    memset(arena_alloc(a, 64), 'y', 64);
+    arena_reset(a); /* and goes on wiping */
+    for (int i = 0; i < 64; i++)
+        ck_assert_int_eq(p[i], 0);
+}
+END_TEST
+#endif
+
 int main(void)
 {
     Suite *suite = suite_create("base/arena");
     TCase *cases = tcase_create("base/arena");
+#ifndef FIRN_SANITIZE
+    tcase_add_test(cases, test_arena_new_secret__wiped_when_given_back);
+#endif
     tcase_add_test(cases, test_arena_alloc__all_sizes_are_aligned_and_apart);
     tcase_add_test(cases, test_arena_alloc__big_pieces_between_small_ones);
     tcase_add_test(cases, test_arena_zalloc__memory_of_the_last_call_is_zeroed);
