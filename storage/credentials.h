@@ -1,30 +1,23 @@
-/* The server's own S3 keys: from the settings, else the environment, else the shared file. */
+/* A pair of S3 keys, with a session token where they are temporary. */
 #pragma once
 
-#include "err.h"
+#include <stdint.h>
+
 #include "ref.h"
 #include "str.h"
-
-struct store_conf;
 
 /* Immutable; wiped with the last reference. */
 struct credentials {
     struct ref ref;
     char *id, *secret;
-    char *token; /* NULL for long-lived keys */
-    enum credentials_from {
-        CREDENTIALS_SETTINGS,
-        CREDENTIALS_ENVIRONMENT,
-        CREDENTIALS_FILE, /* which is read again when the store calls the keys expired */
-    } from;
+    char *token;        /* NULL for long-lived keys */
+    int64_t expires_ms; /* on clock_ms(); 0: nobody said */
 };
 
-/* Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, then the section
- * AWS_PROFILE ("default") of AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials). ERR_INTERNAL, with
- * all the ways to give keys, when there are none. Caller: credentials_unref. */
-MUST bool credentials_load(
-    const struct store_conf *conf, struct credentials **out, struct err *err);
-/* From the file alone. */
-MUST bool credentials_reload(struct credentials **out, struct err *err);
+/* Copies; an empty token is none. Caller: credentials_unref. */
+struct credentials *credentials_new(
+    struct str id, struct str secret, struct str token, int64_t expires_ms);
 struct credentials *credentials_ref(struct credentials *c);
 void credentials_unref(struct credentials **c);
+/* The same keys, whenever they expire? */
+bool credentials_same(const struct credentials *a, const struct credentials *b);

@@ -8,10 +8,12 @@
 #include <curl/curl.h>
 
 #include <assert.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 enum {
     KEPT_HANDLES = 32, /* each keeps its connections: about one per thread of the slow lane */
@@ -76,6 +78,7 @@ struct exchange {
     CURL *h;
     size_t piece, offset; /* what of the body is next */
     bool over;            /* the body of the answer passed its maximum */
+    bool out_of_reach;    /* the host has an address where this request must not go */
     char why[CURL_ERROR_SIZE];
 };
 
@@ -156,6 +159,32 @@ static size_t on_header(char *p, size_t size, size_t count, void *ctx)
         arena_dup(x->a, str_trim(str_sub(line, colon + 1, line.n - colon - 1))),
     };
     return size * count;
+}
+
+/* 169.254.0.0/16, fe80::/10, and the part of fd00::/8 where AWS answers the same questions. */
+static bool is_link_local(const struct sockaddr *at)
+{
+    const struct sockaddr_in *four = (const void *)at;
+    const struct sockaddr_in6 *six = (const void *)at;
+    if (at->sa_family == AF_INET)
+        return ntohl(four->sin_addr.s_addr) >> 16 == 0xa9fe;
+    if (at->sa_family != AF_INET6)
+        return false;
+    const uint8_t *b = six->sin6_addr.s6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+        return b[12] == 169 && b[13] == 254;
+    return IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) || memcmp(b, "\xfd\x00\x0e\xc2", 4) == 0;
+}
+
+static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *at)
+{
+    struct exchange *x = ctx;
+    (void)purpose;
+    if (x->rq->reach == FETCH_NOT_LINK_LOCAL && is_link_local(&at->addr)) {
+        x->out_of_reach = true;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(at->family, at->socktype | SOCK_CLOEXEC, at->protocol);
 }
 
 /* The list lives in the arena; handle_give forgets it before the arena goes. */
@@ -251,6 +280,10 @@ static void set_callbacks(struct exchange *x)
     curl_easy_setopt(x->h, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(x->h, CURLOPT_HEADERDATA, x);
     curl_easy_setopt(x->h, CURLOPT_ERRORBUFFER, x->why);
+    curl_easy_setopt(x->h, CURLOPT_OPENSOCKETFUNCTION, on_socket);
+    curl_easy_setopt(x->h, CURLOPT_OPENSOCKETDATA, x);
+    if (x->rq->reach == FETCH_LINK_LOCAL) /* whose connection must be nobody else's */
+        curl_easy_setopt(x->h, CURLOPT_FORBID_REUSE, 1L);
 }
 
 static bool is_permanent(CURLcode code)
@@ -280,6 +313,11 @@ static bool explain(struct exchange *x, CURLcode code, struct err *err)
         return err_set(err, ERR_TOO_LARGE,
             "%s %.*s: the answer has more than the %zu bytes allowed", rq->method, STR_ARG(url),
             rq->max_body);
+    if (x->out_of_reach)
+        return err_set(err, ERR_INTERNAL,
+            "%s %.*s: the host has a link-local address, where only the server's own identity is "
+            "asked for",
+            rq->method, STR_ARG(url));
     long sent = 0;
     (void)curl_easy_getinfo(x->h, CURLINFO_REQUEST_SIZE, &sent);
     if (sent > 0)

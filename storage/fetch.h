@@ -24,6 +24,9 @@ struct fetch_request {
     size_t n_pieces;
     size_t max_body;     /* of the answer */
     int64_t deadline_us; /* clock_mono_us() at which to give up */
+    /* Link-local addresses are where a machine answers who it is: only those who ask for its
+     * identity go there, whatever a host's name leads to. */
+    enum fetch_reach { FETCH_NOT_LINK_LOCAL, FETCH_LINK_LOCAL } reach;
 };
 
 struct fetch_response {
@@ -38,8 +41,9 @@ struct fetch_response {
 
 /* Sends once, no retries, no redirects, TLS verified. False with ERR_UNAVAILABLE (the message says
  * whether the request may have arrived), ERR_TOO_LARGE, or ERR_INTERNAL for what time will not
- * heal (a certificate that cannot be trusted, a broken URL). Any HTTP status is a success here; the
- * body of one that is not 2xx is cut at max_body, or at 64 KB where that is more. */
+ * heal (a certificate that cannot be trusted, a broken URL, an address out of reach). Any HTTP
+ * status is a success here; the body of one that is not 2xx is cut at max_body, or at 64 KB where
+ * that is more. */
 MUST bool fetch_do(
     struct arena *a, const struct fetch_request *rq, struct fetch_response *out, struct err *err);
 /* Header value by name without case; absent: p == NULL. */

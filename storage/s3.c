@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { DEADLINE_MS = 20000, PAGE = 1000, PAGE_BODY_MAX = 8 * 1024 * 1024, SMALL_BODY = 64 * 1024 };
 
@@ -26,8 +25,8 @@ void s3__free(struct s3 **s3)
 {
     if (!*s3)
         return;
+    keeper_free(&(*s3)->keeper);
     buckets_free((*s3)->buckets);
-    credentials_unref(&(*s3)->credentials);
     pthread_mutex_destroy(&(*s3)->lock);
     xfree((*s3)->endpoint);
     xfree(*s3);
@@ -39,36 +38,13 @@ void s3__forget_condition(struct s3 *s3)
     atomic_store(&s3->no_condition, true);
 }
 
-/* "http://127.0.0.1:8333/" as scheme and "127.0.0.1:8333", the port left out where it is the
- * scheme's own: curl leaves it out of the Host header, which is signed. */
 static bool read_endpoint(struct s3 *s3, const char *uri, struct err *err)
 {
-    struct str host = str_from(uri);
-    struct str own_port = STR(":443");
-    if (str_starts(host, STR("https://"))) {
-        s3->scheme = S3_HTTPS;
-        host = str_sub(host, 8, host.n);
-    } else if (str_starts(host, STR("http://"))) {
-        s3->scheme = S3_HTTP;
-        own_port = STR(":80");
-        host = str_sub(host, 7, host.n);
-    } else {
-        host = STR("");
-    }
-    while (str_ends(host, STR("/")))
-        host.n--;
-    if (str_ends(host, own_port))
-        host.n -= own_port.n;
-    bool good = host.n > 0;
-    for (size_t i = 0; i < host.n; i++)
-        good = good && (unsigned char)host.p[i] > 0x20 && (unsigned char)host.p[i] < 0x7f &&
-               !strchr("/?#@\\%", host.p[i]);
-    if (!good) /* not echoed: it may hold a password */
-        return err_set(err, ERR_STORE_BAD_URI,
-            "the S3 endpoint is not understood: expected http://<host>[:<port>] or the same with "
-            "https, without user, path and query");
-    s3->endpoint = xcalloc(1, host.n + 1);
-    memcpy(s3->endpoint, host.p, host.n);
+    struct endpoint e;
+    TRY(endpoint_parse(str_from(uri), "the S3 endpoint", &e, err));
+    s3->scheme = e.scheme;
+    s3->endpoint = xcalloc(1, e.host.n + 1);
+    memcpy(s3->endpoint, e.host.p, e.host.n);
     return true;
 }
 
@@ -76,26 +52,6 @@ static bool is_address(const char *endpoint)
 {
     return endpoint && (endpoint[0] == '[' || endpoint[strspn(endpoint, "0123456789.")] == ':' ||
                            endpoint[strspn(endpoint, "0123456789.")] == '\0');
-}
-
-static bool s3_new(const struct store_conf *conf, struct s3 **out, struct err *err)
-{
-    AUTO(s3__free) struct s3 *s3 = xcalloc(1, sizeof(*s3));
-    pthread_mutex_init(&s3->lock, NULL);
-    s3->scheme = S3_HTTPS;
-    s3->style = conf->s3_style;
-    int ms = conf->s3_deadline_ms > 0 ? conf->s3_deadline_ms : DEADLINE_MS;
-    s3->deadline_us = (int64_t)ms * 1000;
-    if (conf->s3_endpoint && *conf->s3_endpoint)
-        TRY(read_endpoint(s3, conf->s3_endpoint, err));
-    if (s3->style == STORE_STYLE_VIRTUAL && is_address(s3->endpoint))
-        return err_set(err, ERR_INTERNAL,
-            "the S3 endpoint %s is an address: a bucket can be part of a host name only, expected "
-            "a name or path style",
-            s3->endpoint);
-    TRY(credentials_load(conf, &s3->credentials, err));
-    *out = TAKE(s3);
-    return true;
 }
 
 static const char *region_given(const struct store_conf *conf)
@@ -109,6 +65,26 @@ static const char *region_given(const struct store_conf *conf)
             return v;
     }
     return NULL;
+}
+
+static bool s3_new(const struct store_conf *conf, struct s3 **out, struct err *err)
+{
+    AUTO(s3__free) struct s3 *s3 = xcalloc(1, sizeof(*s3));
+    pthread_mutex_init(&s3->lock, NULL);
+    s3->scheme = ENDPOINT_HTTPS;
+    s3->style = conf->s3_style;
+    int ms = conf->s3_deadline_ms > 0 ? conf->s3_deadline_ms : DEADLINE_MS;
+    s3->deadline_us = (int64_t)ms * 1000;
+    if (conf->s3_endpoint && *conf->s3_endpoint)
+        TRY(read_endpoint(s3, conf->s3_endpoint, err));
+    if (s3->style == STORE_STYLE_VIRTUAL && is_address(s3->endpoint))
+        return err_set(err, ERR_INTERNAL,
+            "the S3 endpoint %s is an address: a bucket can be part of a host name only, expected "
+            "a name or path style",
+            s3->endpoint);
+    TRY(keeper_new(conf, region_given(conf), &s3->keeper, err));
+    *out = TAKE(s3);
+    return true;
 }
 
 static bool bucket_open(struct s3 *s3, const struct store_conf *conf, struct str name,
@@ -370,21 +346,7 @@ struct page {
     size_t n;
 };
 
-/* "2009-10-12T17:50:30.000Z"; 0 when it is no time. */
-static int64_t parse_time(struct arena *a, struct str s)
-{
-    struct tm tm = {0};
-    const char *end = strptime(arena_cstr(a, s), "%Y-%m-%dT%H:%M:%S", &tm);
-    if (!end)
-        return 0;
-    int64_t ms = 0, unit = 100;
-    if (*end == '.')
-        for (end++; *end >= '0' && *end <= '9'; end++, unit /= 10)
-            ms += (*end - '0') * unit;
-    return (int64_t)timegm(&tm) * 1000 + ms;
-}
-
-static void take_element(struct arena *a, const struct xml *x, struct page *page)
+static void take_element(const struct xml *x, struct page *page)
 {
     struct object *o = &page->objects[page->n];
     bool inside = x->depth > 0 && str_eq(x->names[x->depth - 1], STR("Contents"));
@@ -393,7 +355,7 @@ static void take_element(struct arena *a, const struct xml *x, struct page *page
     else if (inside && str_eq(x->name, STR("Size")))
         (void)str_to_i64(x->text, &o->size);
     else if (inside && str_eq(x->name, STR("LastModified")))
-        o->modified_ms = parse_time(a, x->text);
+        o->modified_ms = clock_parse(x->text);
     else if (str_eq(x->name, STR("Contents")) && page->n < PAGE)
         page->n++;
     else if (x->depth == 1 && str_eq(x->name, STR("NextContinuationToken")))
@@ -413,7 +375,7 @@ static bool read_page(struct arena *a, struct str doc, struct page *page, struct
     do {
         TRY(xml_next(&x, &e, err));
         if (e == XML_CLOSE)
-            take_element(a, &x, page);
+            take_element(&x, page);
     } while (e != XML_DONE);
     return str_eq(x.name, STR("ListBucketResult")) ||
            err_set(err, ERR_INTERNAL, "expected ListBucketResult, found %.*s", STR_ARG(x.name));

@@ -1,8 +1,9 @@
 /* S3 from the inside: the open endpoint and one signed, retried request to it. */
 #pragma once
 
-#include "credentials.h"
+#include "endpoint.h"
 #include "fetch.h"
+#include "keeper.h"
 #include "store_priv.h"
 
 #include <pthread.h>
@@ -21,15 +22,15 @@ struct s3_bucket {
 };
 
 struct s3 {
-    enum s3_scheme { S3_HTTP, S3_HTTPS } scheme;
+    enum endpoint_scheme scheme;
     char *endpoint; /* host and port; NULL: AWS, the host follows from the region */
     enum store_style style;
     int64_t deadline_us; /* of one operation */
     struct s3_bucket *buckets;
-    pthread_mutex_t lock;            /* of the regions and the credentials */
-    struct credentials *credentials; /* replaced when they expire */
-    atomic_llong clock_offset_ms;    /* the store's clock minus ours */
-    atomic_bool no_condition;        /* the store knows no If-None-Match on PUT */
+    pthread_mutex_t lock;         /* of the regions */
+    struct keeper *keeper;        /* of the keys */
+    atomic_llong clock_offset_ms; /* the store's clock minus ours */
+    atomic_bool no_condition;     /* the store knows no If-None-Match on PUT */
 };
 
 enum { S3_CALL_HEADERS = 4 };
@@ -46,6 +47,7 @@ struct s3_call {
     size_t n_pieces;
     size_t max_body;
     int64_t deadline_us;      /* on clock_mono_us(), all tries together */
+    struct credentials *keys; /* that signed the last attempt; s3__send gives them back */
     struct str hash;          /* of the pieces; set by s3__send */
     bool uncertain;           /* out: an earlier attempt may have been carried out */
     struct str code, message; /* out: what the store's error says; absent without one */

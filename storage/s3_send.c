@@ -18,7 +18,6 @@ enum {
     BACKOFF_MS = 50,
     BACKOFF_MAX_MS = 5000,
     SKEW_MS = 10 * 60 * 1000, /* stores allow 15 minutes */
-    MESSAGE_MAX = 300,
 };
 
 enum verdict {
@@ -64,14 +63,6 @@ static struct str path_of(struct arena *a, const struct s3 *s3, const struct s3_
     return arena_printf(a, "/%s%s%.*s", call->bucket->name, call->key.p ? "/" : "", STR_ARG(key));
 }
 
-static struct credentials *keys_now(struct s3 *s3)
-{
-    pthread_mutex_lock(&s3->lock);
-    struct credentials *c = credentials_ref(s3->credentials);
-    pthread_mutex_unlock(&s3->lock);
-    return c;
-}
-
 static void region_now(struct s3 *s3, const struct s3_bucket *b, char out[static REGION_MAX + 1])
 {
     pthread_mutex_lock(&s3->lock);
@@ -88,10 +79,12 @@ static struct str payload_hash(struct arena *a, const struct s3_call *call)
     return arena_dup(a, str_from(text));
 }
 
-static bool attempt(struct s3 *s3, struct arena *a, const struct s3_call *call,
-    struct fetch_response *rs, struct err *err)
+static bool attempt(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch_response *rs,
+    struct err *err)
 {
-    AUTO(credentials_unref) struct credentials *keys = keys_now(s3);
+    credentials_unref(&call->keys);
+    TRY(keeper_get(s3->keeper, call->deadline_us, &call->keys, err));
+    const struct credentials *keys = call->keys;
     char region[REGION_MAX + 1];
     region_now(s3, call->bucket, region);
     struct sigv4_key key = {str_from(keys->id), str_from(keys->secret), str_from(keys->token),
@@ -112,9 +105,8 @@ static bool attempt(struct s3 *s3, struct arena *a, const struct s3_call *call,
     memcpy(headers + n, call->headers, call->n_headers * sizeof(*headers));
     struct fetch_request rq = {
         .method = call->method,
-        .url = arena_printf(a, "%s://%.*s%.*s%s%.*s", s3->scheme == S3_HTTPS ? "https" : "http",
-            STR_ARG(sign.host), STR_ARG(sign.path), call->query.n > 0 ? "?" : "",
-            STR_ARG(call->query)),
+        .url = arena_printf(a, "%s://%.*s%.*s%s%.*s", endpoint_word(s3->scheme), STR_ARG(sign.host),
+            STR_ARG(sign.path), call->query.n > 0 ? "?" : "", STR_ARG(call->query)),
         .headers = headers,
         .n_headers = n + call->n_headers,
         .pieces = call->pieces,
@@ -136,23 +128,13 @@ static bool code_is(const struct s3_call *call, const char *const *codes, size_t
     code_is((call), (const char *const[]){__VA_ARGS__},                                            \
         ARRAY_LEN(((const char *const[]){__VA_ARGS__})))
 
-/* Fit for an error of ours: short, and UTF-8 whatever the store sent. */
-static struct str presentable(struct str s)
-{
-    s = str_sub(s, 0, MESSAGE_MAX);
-    for (int i = 0; i < 4 && s.n > 0; i++, s.n--)
-        if (str_is_utf8(s))
-            return s;
-    return (struct str){NULL, 0};
-}
-
 static void read_error(struct arena *a, struct s3_call *call, const struct fetch_response *rs)
 {
     call->code = call->message = (struct str){NULL, 0};
     if (rs->status < 300)
         return;
-    call->code = presentable(xml_find(a, buf_view(&rs->body), "Code"));
-    call->message = presentable(xml_find(a, buf_view(&rs->body), "Message"));
+    call->code = xml_words(a, buf_view(&rs->body), "Code");
+    call->message = xml_words(a, buf_view(&rs->body), "Message");
 }
 
 static bool is_region(struct str s)
@@ -216,21 +198,6 @@ static bool learn_clock(struct s3 *s3, struct arena *a, const struct fetch_respo
     return true;
 }
 
-static bool learn_keys(struct s3 *s3)
-{
-    AUTO(credentials_unref) struct credentials *fresh = NULL;
-    AUTO(credentials_unref) struct credentials *old = keys_now(s3);
-    struct err ignored;
-    if (old->from != CREDENTIALS_FILE || !credentials_reload(&fresh, &ignored))
-        return false;
-    pthread_mutex_lock(&s3->lock);
-    struct credentials *last = s3->credentials;
-    s3->credentials = TAKE(fresh);
-    pthread_mutex_unlock(&s3->lock);
-    credentials_unref(&last);
-    return true;
-}
-
 static bool is_misdirected(const struct s3_call *call, const struct fetch_response *rs)
 {
     if (rs->status == 301 || rs->status == 307)
@@ -255,10 +222,11 @@ static bool correct(struct s3 *s3, struct arena *a, const struct s3_call *call,
         return learn_clock(s3, a, rs);
     }
     bool stale = CODE_IS(call, "ExpiredToken", "ExpiredTokenException", "InvalidToken",
-        "TokenRefreshRequired", "InvalidAccessKeyId");
+                     "TokenRefreshRequired", "InvalidAccessKeyId") ||
+                 (rs->status == 400 && !call->code.p); /* HEAD has no body */
     if (stale && !(*done & CORRECTED_KEYS)) {
         *done |= CORRECTED_KEYS;
-        return learn_keys(s3);
+        return keeper_renew(s3->keeper, call->keys, call->deadline_us);
     }
     return false;
 }
@@ -376,6 +344,7 @@ static void ask_region(struct s3 *s3, struct arena *a, struct s3_bucket *b, int6
     struct err ignored;
     if (attempt(s3, a, &call, &rs, &ignored))
         (void)learn_region(s3, b, fetch_header(&rs, "x-amz-bucket-region"));
+    credentials_unref(&call.keys);
     buf_fini(&rs.body);
 }
 
@@ -386,7 +355,7 @@ static bool give_up(const struct s3_call *call, int tries, int64_t start_us, str
         (long long)((clock_mono_us() - start_us) / 1000));
 }
 
-bool s3__send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch_response *rs,
+static bool send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch_response *rs,
     struct err *err)
 {
     int64_t start = clock_mono_us();
@@ -415,4 +384,12 @@ bool s3__send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch
         sleep_us(wait);
         count_retry();
     }
+}
+
+bool s3__send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch_response *rs,
+    struct err *err)
+{
+    bool sent = send(s3, a, call, rs, err);
+    credentials_unref(&call->keys);
+    return sent;
 }

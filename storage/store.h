@@ -19,14 +19,20 @@ struct store_conf {
     const char *const *allowed; /* further bases that clients may name, NULL-ended; may be NULL */
     const char *s3_endpoint;    /* "http://127.0.0.1:8333"; NULL: AWS */
     const char *s3_region;      /* NULL: discovered from the store */
-    const char *s3_access_key_id, *s3_secret_access_key,
-        *s3_session_token; /* NULL: environment, then
-                              the shared files */
+    /* NULL: sealed ones, the environment, a web identity, shared files, the machine's identity. */
+    const char *s3_access_key_id, *s3_secret_access_key, *s3_session_token;
+    /* Keys kept sealed: access key, secret key and perhaps a session token, one a line, in memory
+     * of the arena that is wiped. Called by any thread; NULL: there are none. */
+    bool (*s3_sealed)(void *ctx, struct arena *a, struct str *out, struct err *err);
+    void *s3_sealed_ctx;
+    const char *s3_role_arn, *s3_external_id; /* to be assumed for all access; may be NULL */
+    const char *sts_endpoint;                 /* NULL: AWS, of the region */
     enum store_style { STORE_STYLE_AUTO, STORE_STYLE_PATH, STORE_STYLE_VIRTUAL } s3_style;
     int s3_deadline_ms; /* of one operation with all its retries; 0: 20,000 */
 };
 
-/* Opens what the base and the allowed locations need; touches no network. file: bases are created.
+/* Opens what the base and the allowed locations need; waits for no network. file: bases are
+ * created. Strings of conf for S3 must outlive the store.
  * ERR_STORE_BAD_URI, ERR_STORE_DENIED, ERR_INTERNAL, each with words for the operator. */
 MUST bool store_open(const struct store_conf *conf, struct store **out, struct err *err);
 void store_close(struct store **s);

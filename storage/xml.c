@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { WORDS_MAX = 300 };
+
 void xml_init(struct xml *x, struct arena *a, struct str doc)
 {
     *x = (struct xml){.a = a, .rest = doc};
@@ -232,5 +234,14 @@ struct str xml_find(struct arena *a, struct str doc, const char *name)
     while (xml_next(&x, &e, &ignored) && e != XML_DONE)
         if (e == XML_CLOSE && str_eq(x.name, str_from(name)))
             return x.text;
+    return (struct str){NULL, 0};
+}
+
+struct str xml_words(struct arena *a, struct str doc, const char *name)
+{
+    struct str s = str_sub(xml_find(a, doc, name), 0, WORDS_MAX);
+    for (int i = 0; i < 4 && s.n > 0; i++, s.n--)
+        if (str_is_utf8(s))
+            return s;
     return (struct str){NULL, 0};
 }

@@ -167,6 +167,10 @@ class S3(Service):
             "FIRN_TEST_S3_ACCESS_KEY": self["ACCESS_KEY"],
             "FIRN_TEST_S3_SECRET_KEY": self["SECRET_KEY"],
             "FIRN_TEST_S3_BUCKET": self["BUCKET"],
+            "FIRN_TEST_STS_ENDPOINT": self["STS_ENDPOINT"],
+            "FIRN_TEST_STS_ACCESS_KEY": self["STS_ACCESS_KEY"],
+            "FIRN_TEST_STS_SECRET_KEY": self["STS_SECRET_KEY"],
+            "FIRN_TEST_ROLE_ARN": self["ROLE_ARN"],
         }
 
 

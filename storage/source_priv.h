@@ -1,0 +1,17 @@
+/* The sources that ask somebody, and what they share with source.c. */
+#pragma once
+
+#include "source.h"
+
+/* A variable of the environment; absent when unset or empty. */
+struct str source__env(const char *name);
+/* A small file of text, without blanks and line ends around it; wiped with the arena. */
+MUST bool source__file(struct arena *a, struct str path, struct str *out, struct err *err);
+
+/* machine.c: what the machine that the server runs on tells about its identity. */
+bool machine__container_given(const struct store_conf *conf);
+MUST bool machine__container(
+    struct arena *a, const struct store_conf *conf, struct credentials **out, struct err *err);
+bool machine__instance_given(const struct store_conf *conf);
+MUST bool machine__instance(
+    struct arena *a, const struct store_conf *conf, struct credentials **out, struct err *err);
