@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "config_priv.h"
+#include "secret.h"
 
 enum { FILE_MAX_BYTES = 1 << 20 };
 
@@ -29,6 +30,7 @@ static bool read_file(struct load *l, const char *path, struct str *out)
     while (n <= FILE_MAX_BYTES && (got = read(fd, p + n, FILE_MAX_BYTES + 1 - n)) > 0)
         n += (size_t)got;
     close(fd);
+    secret_wipe_with(l->a, p, n);
     if (got < 0 || n > FILE_MAX_BYTES)
         return err_set(l->err, ERR_BAD_REQUEST, "Cannot read the file %s (%s): %s", path, l->source,
             got < 0 ? strerror(errno) : "it is larger than 1 MiB");

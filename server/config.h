@@ -44,11 +44,19 @@
     X(s3_endpoint, TEXT, "FIRN_S3_ENDPOINT", "", 0, 0, "URL of an S3 store other than AWS")        \
     X(s3_region, TEXT, "FIRN_S3_REGION", "", 0, 0, "Region; asked from the store when unset")      \
     X(s3_access_key_id, TEXT, "FIRN_S3_ACCESS_KEY_ID", "", 0, 0,                                   \
-        "Access key; default: the environment, then the shared credentials file")                  \
+        "Access key; unset: the first of the other sources of keys")                               \
     X(s3_secret_access_key, SECRET, "FIRN_S3_SECRET_ACCESS_KEY", "", 0, 0, "Secret key")           \
     X(s3_session_token, SECRET, "FIRN_S3_SESSION_TOKEN", "", 0, 0, "Session token")                \
+    X(s3_role_arn, TEXT, "FIRN_S3_ROLE_ARN", "", 0, 0,                                             \
+        "Role to assume, with the keys from wherever they come, for all access to the store")      \
+    X(s3_external_id, TEXT, "FIRN_S3_EXTERNAL_ID", "", 0, 0,                                       \
+        "External id that the role's trust policy asks for")                                       \
+    X(sts_endpoint, TEXT, "FIRN_STS_ENDPOINT", "", 0, 0,                                           \
+        "URL of the token service that gives the keys of roles; default: AWS's of the region")     \
     X(s3_path_style, TEXT, "FIRN_S3_PATH_STYLE", "auto", 0, 0,                                     \
         "true: bucket in the path; false: in the host name; auto: by the endpoint")                \
+    X(secret_keys, SECRET, "FIRN_SECRET_KEYS", "", 0, 0,                                           \
+        "Keys of secrets in the database, as ID:BASE64 of 32 bytes; the first seals, all open")    \
     X(cors_origins, LIST, "FIRN_CORS_ORIGINS", "", 0, 0,                                           \
         "Origins whose web pages may use the catalog, as browsers send them: https://HOST[:PORT]") \
     X(workers, INT, "FIRN_WORKERS", "0", 0, 256, "Event loops; 0: one per core")                   \

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "config_priv.h"
+#include "secret.h"
 
 enum { LIST_ITEMS_MAX = 64, NAME_MAX_BYTES = 64 };
 
@@ -193,8 +194,10 @@ bool config__set(struct load *l, const struct setting *s, struct str v)
     void *field = (char *)l->conf + s->offset;
     switch (s->type) {
     case TYPE_TEXT:
-    case TYPE_SECRET:
         *(const char **)field = arena_cstr(l->a, v);
+        return true;
+    case TYPE_SECRET:
+        *(const char **)field = v.p ? secret_dup(l->a, v).p : "";
         return true;
     case TYPE_LIST:
         return set_list(l, s, v, field);

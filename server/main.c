@@ -12,22 +12,25 @@
 #include "config.h"
 #include "fetch.h"
 #include "log.h"
+#include "secrets.h"
 #include "serve.h"
 #include "sql.h"
 #include "store.h"
 
-enum { FILES_MAX = 65536, LARGE_BYTES = 1024 * 1024 };
+enum { FILES_MAX = 65536, LARGE_BYTES = 1024 * 1024, WORDS_MAX = 2 };
 
-static int run_serve(const struct config *conf, struct err *err)
+static int run_serve(const struct config *conf, char *const *words, struct err *err)
 {
+    (void)words;
     return serve(conf, err) ? 0 : 1;
 }
 
-static int run_migrate(const struct config *conf, struct err *err)
+static int run_migrate(const struct config *conf, char *const *words, struct err *err)
 {
     AUTO(sql_close) struct sql *sql = NULL;
     int64_t have, want;
 
+    (void)words;
     if (!serve_open_database(conf, &sql, err) || !sql_migrate(sql, err) ||
         !sql_schema_version(sql, &have, &want, err))
         return 1;
@@ -51,38 +54,33 @@ static void line(const char *what, bool good, struct err *err, bool *ok)
     err_clear(err);
 }
 
-static bool check_schema(struct sql *sql, struct err *err)
-{
-    int64_t have, want;
-
-    TRY(sql_schema_version(sql, &have, &want, err));
-    if (have == want)
-        return true;
-    return err_set(err, ERR_UNAVAILABLE,
-        "has version %lld, this program needs %lld: run firn migrate", (long long)have,
-        (long long)want);
-}
-
-static int run_check(const struct config *conf, struct err *err)
+static int run_check(const struct config *conf, char *const *words, struct err *err)
 {
     AUTO(sql_close) struct sql *sql = NULL;
+    AUTO(secrets_free) struct secrets *secrets = NULL;
     AUTO(store_close) struct store *store = NULL;
     struct config now = *conf;
     bool ok = true;
 
+    (void)words;
     now.start_timeout = 0; /* says what is, does not wait for what will be */
     line("configuration", true, err, &ok);
     line("database", serve_open_database(&now, &sql, err), err, &ok);
-    if (sql)
-        line("schema", check_schema(sql, err), err, &ok);
-    line("warehouse", serve_open_store(&now, &store, err), err, &ok);
+    if (sql) {
+        bool current = serve_check_schema(sql, err);
+        line("schema", current, err, &ok);
+        if (current)
+            line("secrets", secrets_open(&now, sql, &secrets, err), err, &ok);
+    }
+    line("warehouse", serve_open_store(&now, secrets, &store, err), err, &ok);
     if (store)
         line("storage", store_probe(store, err), err, &ok);
     return ok ? 0 : 1;
 }
 
-static int run_health(const struct config *conf, struct err *err)
+static int run_health(const struct config *conf, char *const *words, struct err *err)
 {
+    (void)words;
     if (!admin_ask_ready(conf->admin_listen, err))
         return 1;
     puts("ready");
@@ -91,12 +89,16 @@ static int run_health(const struct config *conf, struct err *err)
 
 static const struct command {
     const char *name, *help;
-    int (*run)(const struct config *conf, struct err *err);
+    int (*run)(const struct config *conf, char *const *words, struct err *err);
+    int words; /* at most so many come before the settings */
 } commands[] = {
-    {"serve",   "Serve the catalog; brings the schema of the database up to date first", run_serve  },
-    {"migrate", "Bring the schema of the database up to date",                           run_migrate},
-    {"check",   "Check configuration, database and storage, one line each",              run_check  },
-    {"health",  "Is the server on the admin address ready?",                             run_health },
+    {"serve",   "Serve the catalog; brings the schema of the database up to date first", run_serve,
+     0                                                                                                 },
+    {"migrate", "Bring the schema of the database up to date",                           run_migrate, 0},
+    {"check",   "Check configuration, database and storage, one line each",              run_check,   0},
+    {"secrets", "Secrets in the database: set NAME, delete NAME, list, rotate, key ID",
+     secrets_command,                                                                                 2},
+    {"health",  "Is the server on the admin address ready?",                             run_health,  0},
 };
 
 static int print_help(FILE *to, int code)
@@ -182,12 +184,16 @@ static int run(const struct command *command, int argc, char **argv)
     AUTO(arena_free) struct arena *arena = arena_new();
     struct config conf = {0};
     struct err err = {0};
+    char *words[WORDS_MAX + 1] = {0};
+    int n = 0;
 
+    for (; n < command->words && n + 2 < argc && argv[n + 2][0] != '-'; n++)
+        words[n] = argv[n + 2];
     int code = 2;
-    if (config_load(arena, argc - 2, argv + 2, environ, &conf, &err)) {
+    if (config_load(arena, argc - 2 - n, argv + 2 + n, environ, &conf, &err)) {
         open_log(&conf);
         fetch_global_init();
-        code = command->run(&conf, &err);
+        code = command->run(&conf, words, &err);
         fetch_global_fini();
     }
     if (code && err.kind)

@@ -18,6 +18,7 @@
 #include "metric.h"
 #include "purger.h"
 #include "reports.h"
+#include "secrets.h"
 #include "sql.h"
 #include "store.h"
 #include "upkeep.h"
@@ -43,6 +44,7 @@ struct serving {
     int listen_fd, admin_fd;
     const char *listen, *admin_listen; /* with the real ports */
     struct sql *sql;
+    struct secrets *secrets;
     struct store *store;
     struct admin *admin;
     struct worker *workers[WORKERS_MAX];
@@ -121,24 +123,46 @@ bool serve_open_database(const struct config *conf, struct sql **out, struct err
     }
 }
 
-bool serve_open_store(const struct config *conf, struct store **out, struct err *err)
+bool serve_check_schema(struct sql *sql, struct err *err)
+{
+    int64_t have, want;
+
+    TRY(sql_schema_version(sql, &have, &want, err));
+    if (have == want)
+        return true;
+    return err_set(err, ERR_UNAVAILABLE,
+        "has version %lld, this program needs %lld: run firn migrate", (long long)have,
+        (long long)want);
+}
+
+static const char *or_null(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+bool serve_open_store(
+    const struct config *conf, struct secrets *secrets, struct store **out, struct err *err)
 {
     enum store_style style = STORE_STYLE_AUTO;
     bool path;
 
     if (str_to_bool(str_from(conf->s3_path_style), &path))
         style = path ? STORE_STYLE_PATH : STORE_STYLE_VIRTUAL;
-    const struct store_conf c = {
+    struct store_conf c = {
         .base = conf->warehouse,
         .allowed = conf->allowed_locations,
-        .s3_endpoint = *conf->s3_endpoint ? conf->s3_endpoint : NULL,
-        .s3_region = *conf->s3_region ? conf->s3_region : NULL,
-        .s3_access_key_id = *conf->s3_access_key_id ? conf->s3_access_key_id : NULL,
-        .s3_secret_access_key = *conf->s3_secret_access_key ? conf->s3_secret_access_key : NULL,
-        .s3_session_token = *conf->s3_session_token ? conf->s3_session_token : NULL,
+        .s3_endpoint = or_null(conf->s3_endpoint),
+        .s3_region = or_null(conf->s3_region),
+        .s3_access_key_id = or_null(conf->s3_access_key_id),
+        .s3_secret_access_key = or_null(conf->s3_secret_access_key),
+        .s3_session_token = or_null(conf->s3_session_token),
+        .s3_role_arn = or_null(conf->s3_role_arn),
+        .s3_external_id = or_null(conf->s3_external_id),
+        .sts_endpoint = or_null(conf->sts_endpoint),
         .s3_style = style,
     };
 
+    secrets_offer(secrets, &c);
     return store_open(&c, out, err);
 }
 
@@ -146,7 +170,8 @@ static bool open_catalog(struct serving *s, struct err *err)
 {
     TRY(serve_open_database(s->conf, &s->sql, err));
     TRY(sql_migrate(s->sql, err));
-    TRY(serve_open_store(s->conf, &s->store, err));
+    TRY(secrets_open(s->conf, s->sql, &s->secrets, err));
+    TRY(serve_open_store(s->conf, s->secrets, &s->store, err));
     const struct catalog_conf c = {
         .sql = s->sql,
         .store = s->store,
@@ -305,6 +330,7 @@ static void stop(struct serving *s)
     catalog_free(&s->server.catalog);
     reports_free(&s->server.reports);
     store_close(&s->store);
+    secrets_free(&s->secrets);
     sql_close(&s->sql);
     if (s->listen_fd >= 0)
         close(s->listen_fd);

@@ -75,6 +75,10 @@ struct sql_warehouse {
 MUST bool sql_warehouse_ensure(struct arena *a, struct sql *s, struct str name, struct str base,
     struct sql_warehouse *out, struct err *err);
 
+/* By name; NULL: there is none. */
+MUST bool sql_warehouse_get(
+    struct arena *a, struct sql *s, struct str name, struct sql_warehouse **out, struct err *err);
+
 /* --- namespaces: path = levels joined by 0x1F ----------------------------------------------------
  */
 

@@ -58,6 +58,9 @@ INSERT INTO warehouse (id, name, uuid, base) VALUES ($1, $2, $3, $4)
 ON CONFLICT (name) DO UPDATE SET base = excluded.base
 RETURNING id, name, uuid, base
 
+-- name: warehouse_get (name) -> id, name, uuid, base
+SELECT id, name, uuid, base FROM warehouse WHERE name = $1
+
 -- --- namespaces ---------------------------------------------------------------------------------
 
 -- name: ns_get (warehouse, path) -> id, version, path, properties
@@ -332,6 +335,27 @@ LIMIT 1
 SELECT metadata_location FROM object
 WHERE namespace_id IS NOT NULL AND metadata_location LIKE $1 ESCAPE '\'
 LIMIT $2
+
+-- --- secrets ------------------------------------------------------------------------------------
+
+-- name: secret_get (warehouse, name) -> sealed
+SELECT sealed FROM secret WHERE warehouse_id = $1 AND name = $2
+
+-- name: secret_put (warehouse, name, sealed)
+INSERT INTO secret (warehouse_id, name, sealed) VALUES ($1, $2, $3)
+ON CONFLICT (warehouse_id, name) DO UPDATE SET sealed = excluded.sealed
+
+-- name: secret_swap (warehouse, name, old, new) -> name
+UPDATE secret SET sealed = $4 WHERE warehouse_id = $1 AND name = $2 AND sealed = $3 RETURNING name
+
+-- name: secret_delete (warehouse, name) -> name
+DELETE FROM secret WHERE warehouse_id = $1 AND name = $2 RETURNING name
+
+-- name: secret_page (warehouse, name, limit) -> warehouse, warehouse_name, name, sealed
+SELECT s.warehouse_id AS warehouse, coalesce(w.name, '') AS warehouse_name, s.name, s.sealed
+FROM secret s LEFT JOIN warehouse w ON w.id = s.warehouse_id
+WHERE (s.warehouse_id, s.name) > ($1, $2)
+ORDER BY s.warehouse_id, s.name LIMIT $3
 
 -- --- the fast lane ------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ static const char *const migrate_lock_columns[] = {"locked"};
 static const char *const schema_present_columns[] = {"present"};
 static const char *const schema_get_columns[] = {"version"};
 static const char *const warehouse_ensure_columns[] = {"id", "name", "uuid", "base"};
+static const char *const warehouse_get_columns[] = {"id", "name", "uuid", "base"};
 static const char *const ns_get_columns[] = {"id", "version", "path", "properties"};
 static const char *const ns_insert_columns[] = {"id"};
 static const char *const ns_set_columns[] = {"version"};
@@ -42,6 +43,10 @@ static const char *const mark_page_columns[] = {"id", "location", "metadata_loca
 static const char *const mark_delete_columns[] = {"id"};
 static const char *const location_live_columns[] = {"path"};
 static const char *const object_beneath_columns[] = {"metadata_location"};
+static const char *const secret_get_columns[] = {"sealed"};
+static const char *const secret_swap_columns[] = {"name"};
+static const char *const secret_delete_columns[] = {"name"};
+static const char *const secret_page_columns[] = {"warehouse", "warehouse_name", "name", "sealed"};
 static const char *const lookup_columns[] = {"i", "namespace", "version", "path", "properties", "id", "kind", "uuid", "location", "metadata_location"};
 
 const struct stmt_info stmt_info[STMT_COUNT] = {
@@ -146,6 +151,16 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .params = 4,
         .columns = 4,
         .column_names = warehouse_ensure_columns,
+    },
+    [STMT_WAREHOUSE_GET] = {
+        .name = "warehouse_get",
+        .text[ENGINE_PG] =
+            "SELECT id, name, uuid, base FROM warehouse WHERE name = $1",
+        .text[ENGINE_LITE] =
+            "SELECT id, name, uuid, base FROM warehouse WHERE name = $1",
+        .params = 1,
+        .columns = 4,
+        .column_names = warehouse_get_columns,
     },
     [STMT_NS_GET] = {
         .name = "ns_get",
@@ -740,6 +755,63 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .params = 2,
         .columns = 1,
         .column_names = object_beneath_columns,
+    },
+    [STMT_SECRET_GET] = {
+        .name = "secret_get",
+        .text[ENGINE_PG] =
+            "SELECT sealed FROM secret WHERE warehouse_id = $1 AND name = $2",
+        .text[ENGINE_LITE] =
+            "SELECT sealed FROM secret WHERE warehouse_id = $1 AND name = $2",
+        .params = 2,
+        .columns = 1,
+        .column_names = secret_get_columns,
+    },
+    [STMT_SECRET_PUT] = {
+        .name = "secret_put",
+        .text[ENGINE_PG] =
+            "INSERT INTO secret (warehouse_id, name, sealed) VALUES ($1, $2, $3)\n"
+            "ON CONFLICT (warehouse_id, name) DO UPDATE SET sealed = excluded.sealed",
+        .text[ENGINE_LITE] =
+            "INSERT INTO secret (warehouse_id, name, sealed) VALUES ($1, $2, $3)\n"
+            "ON CONFLICT (warehouse_id, name) DO UPDATE SET sealed = excluded.sealed",
+        .params = 3,
+        .columns = 0,
+    },
+    [STMT_SECRET_SWAP] = {
+        .name = "secret_swap",
+        .text[ENGINE_PG] =
+            "UPDATE secret SET sealed = $4 WHERE warehouse_id = $1 AND name = $2 AND sealed = $3 RETURNING name",
+        .text[ENGINE_LITE] =
+            "UPDATE secret SET sealed = $4 WHERE warehouse_id = $1 AND name = $2 AND sealed = $3 RETURNING name",
+        .params = 4,
+        .columns = 1,
+        .column_names = secret_swap_columns,
+    },
+    [STMT_SECRET_DELETE] = {
+        .name = "secret_delete",
+        .text[ENGINE_PG] =
+            "DELETE FROM secret WHERE warehouse_id = $1 AND name = $2 RETURNING name",
+        .text[ENGINE_LITE] =
+            "DELETE FROM secret WHERE warehouse_id = $1 AND name = $2 RETURNING name",
+        .params = 2,
+        .columns = 1,
+        .column_names = secret_delete_columns,
+    },
+    [STMT_SECRET_PAGE] = {
+        .name = "secret_page",
+        .text[ENGINE_PG] =
+            "SELECT s.warehouse_id AS warehouse, coalesce(w.name, '') AS warehouse_name, s.name, s.sealed\n"
+            "FROM secret s LEFT JOIN warehouse w ON w.id = s.warehouse_id\n"
+            "WHERE (s.warehouse_id, s.name) > ($1, $2)\n"
+            "ORDER BY s.warehouse_id, s.name LIMIT $3",
+        .text[ENGINE_LITE] =
+            "SELECT s.warehouse_id AS warehouse, coalesce(w.name, '') AS warehouse_name, s.name, s.sealed\n"
+            "FROM secret s LEFT JOIN warehouse w ON w.id = s.warehouse_id\n"
+            "WHERE (s.warehouse_id, s.name) > ($1, $2)\n"
+            "ORDER BY s.warehouse_id, s.name LIMIT $3",
+        .params = 3,
+        .columns = 4,
+        .column_names = secret_page_columns,
     },
     [STMT_LOOKUP] = {
         .name = "lookup",

@@ -15,6 +15,7 @@ enum stmt {
     STMT_SCHEMA_GET, /* - */
     STMT_SCHEMA_ADD, /* version, applied_ms */
     STMT_WAREHOUSE_ENSURE, /* id, name, uuid, base */
+    STMT_WAREHOUSE_GET, /* name */
     STMT_NS_GET, /* warehouse, path */
     STMT_NS_INSERT, /* warehouse, id, parent, name, path, properties */
     STMT_NS_SET, /* warehouse, id, version, properties */
@@ -51,6 +52,11 @@ enum stmt {
     STMT_MARK_DELETE, /* warehouse, id */
     STMT_LOCATION_LIVE, /* authority, path, low, high */
     STMT_OBJECT_BENEATH, /* pattern, limit */
+    STMT_SECRET_GET, /* warehouse, name */
+    STMT_SECRET_PUT, /* warehouse, name, sealed */
+    STMT_SECRET_SWAP, /* warehouse, name, old, new */
+    STMT_SECRET_DELETE, /* warehouse, name */
+    STMT_SECRET_PAGE, /* warehouse, name, limit */
     STMT_LOOKUP, /* warehouses, paths, names */
     STMT_COUNT
 };
@@ -61,6 +67,7 @@ enum { MIGRATE_LOCK_LOCKED };
 enum { SCHEMA_PRESENT_PRESENT };
 enum { SCHEMA_GET_VERSION };
 enum { WAREHOUSE_ENSURE_ID, WAREHOUSE_ENSURE_NAME, WAREHOUSE_ENSURE_UUID, WAREHOUSE_ENSURE_BASE };
+enum { WAREHOUSE_GET_ID, WAREHOUSE_GET_NAME, WAREHOUSE_GET_UUID, WAREHOUSE_GET_BASE };
 enum { NS_GET_ID, NS_GET_VERSION, NS_GET_PATH, NS_GET_PROPERTIES };
 enum { NS_INSERT_ID };
 enum { NS_SET_VERSION };
@@ -97,6 +104,10 @@ enum { MARK_PAGE_ID, MARK_PAGE_LOCATION, MARK_PAGE_METADATA_LOCATION, MARK_PAGE_
 enum { MARK_DELETE_ID };
 enum { LOCATION_LIVE_PATH };
 enum { OBJECT_BENEATH_METADATA_LOCATION };
+enum { SECRET_GET_SEALED };
+enum { SECRET_SWAP_NAME };
+enum { SECRET_DELETE_NAME };
+enum { SECRET_PAGE_WAREHOUSE, SECRET_PAGE_WAREHOUSE_NAME, SECRET_PAGE_NAME, SECRET_PAGE_SEALED };
 enum { LOOKUP_I, LOOKUP_NAMESPACE, LOOKUP_VERSION, LOOKUP_PATH, LOOKUP_PROPERTIES, LOOKUP_ID, LOOKUP_KIND, LOOKUP_UUID, LOOKUP_LOCATION, LOOKUP_METADATA_LOCATION };
 
 enum { STMT_PARAMS_MAX = 12 };

@@ -24,3 +24,21 @@ bool sql_warehouse_ensure(struct arena *a, struct sql *s, struct str name, struc
     };
     return true;
 }
+
+bool sql_warehouse_get(
+    struct arena *a, struct sql *s, struct str name, struct sql_warehouse **out, struct err *err)
+{
+    const struct param p[] = {text_param(name)};
+    struct rows rows;
+
+    TRY(sql__read(a, s, STMT_WAREHOUSE_GET, p, &rows, err));
+    *out = NULL;
+    if (rows.n == 0)
+        return true;
+    *out = ARENA_NEW(a, struct sql_warehouse);
+    (*out)->id = rows_i64(&rows, 0, WAREHOUSE_GET_ID);
+    (*out)->name = rows_str(&rows, 0, WAREHOUSE_GET_NAME);
+    (*out)->uuid = rows_str(&rows, 0, WAREHOUSE_GET_UUID);
+    (*out)->base = rows_str(&rows, 0, WAREHOUSE_GET_BASE);
+    return true;
+}

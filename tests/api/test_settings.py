@@ -45,12 +45,12 @@ def test_help_shows_every_setting(firn):
     done = firn.run("--help")
     assert done.returncode == 0
     for name in ("LISTEN", "ADMIN_LISTEN", "DATABASE", "WAREHOUSE", "WAREHOUSE_NAME", "ALLOWED_LOCATIONS", "PG_PREPARED",
-                 "S3_ENDPOINT", "S3_REGION", "S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY", "S3_PATH_STYLE", "LOG_LEVEL",
+                 "S3_ENDPOINT", "S3_REGION", "S3_ROLE_ARN", "STS_ENDPOINT", "SECRET_KEYS", "S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY", "S3_PATH_STYLE", "LOG_LEVEL",
                  "LOG_FORMAT", "AUTH", "IDLE_TIMEOUT", "BODY_LIMIT"):
         assert f"FIRN_{name}" in done.stdout, name
         assert f"--{name.lower().replace('_', '-')}" in done.stdout, name
     assert "127.0.0.1:8181" in done.stdout and "127.0.0.1:9181" in done.stdout
-    for command in ("serve", "migrate", "check", "health"):
+    for command in ("serve", "migrate", "check", "secrets", "health"):
         assert re.search(rf"^\s+{command}\b", done.stdout, re.M), command
 
 

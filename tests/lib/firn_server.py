@@ -265,6 +265,7 @@ class Server:
             "FIRN_DATABASE": self.db.uri,
             "FIRN_WAREHOUSE": self.store.base,
             "FIRN_LOG_LEVEL": "debug",
+            "AWS_EC2_METADATA_DISABLED": "true",  # no test asks the machine that it runs on
         })
         env.update(self.store.settings)
         if "FIRN_TEST_PG_PREPARED" in os.environ:
@@ -464,11 +465,12 @@ class Server:
         """Rows of the server's own database; placeholders are written %s on both engines."""
         return self.db.query(text, *values)
 
-    def run(self, *args, env=None, timeout=60):
-        """Another command of the binary (check, migrate, health, --version) with the same settings."""
+    def run(self, *args, env=None, timeout=60, text=""):
+        """Another command of the binary (check, migrate, health, --version) with the same settings
+        and this text on its standard input."""
         full = self.environment() | (env or {})
         return subprocess.run([self.binary, *args], env=full, cwd=self.folder, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
+                              input=text, capture_output=True, timeout=timeout)
 
 
 class Installation(Server):

@@ -19,8 +19,9 @@ ARROWS = {
     "catalog": {"server/base": ALL, "sql": {"sql.h": ALL, "sql_keep.h": ALL, "sql_purge.h": ALL},
                 "storage": {"store.h": ALL, "vend.h": ALL, "sign.h": ALL}},
     "server": {"server/base": ALL, "openapi": ALL, "catalog": ALL,
-               "sql": {"sql.h": {"main.c", "serve.c", "lookup.c", "worker.c", "admin.c"}},
-               "storage": {"store.h": {"main.c", "serve.c"}, "fetch.h": {"main.c", "jwks.c"}}},
+               "sql": {"sql.h": {"main.c", "serve.c", "lookup.c", "worker.c", "admin.c", "secrets.c"},
+                       "sql_secret.h": {"secrets.c"}},
+               "storage": {"store.h": {"main.c", "serve.c", "secrets.c"}, "fetch.h": {"main.c", "jwks.c"}}},
 }
 
 # header prefix: {folder: files that may include it}

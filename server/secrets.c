@@ -1,0 +1,369 @@
+#include "secrets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "config.h"
+#include "secret.h"
+#include "serve.h"
+#include "sql.h"
+#include "sql_secret.h"
+#include "store.h"
+
+enum { PAGE = 100, ROUNDS = 4 };
+
+#define S3_KEYS "s3-keys"
+
+/* What there is to keep; a further one is a row here and somebody who opens it. */
+static const struct kind {
+    const char *name, *what;
+    size_t lines_min, lines_max;
+} kinds[] = {
+    {S3_KEYS, "access key, secret key and perhaps a session token", 2, 3},
+};
+
+struct secrets {
+    struct sql *sql;
+    struct keyring *ring; /* NULL: the settings have no key */
+    int64_t warehouse;    /* the default one; 0: it is not made yet */
+    enum { SECRETS_NONE, SECRETS_S3_KEYS } has;
+};
+
+/* What is sealed with a secret, so that it opens at its own place only. */
+static struct str about(struct arena *a, int64_t warehouse, struct str name)
+{
+    return arena_printf(a, "secret.%lld.%.*s", (long long)warehouse, STR_ARG(name));
+}
+
+/* --- for the server ----------------------------------------------------------------------------
+ */
+
+static bool check_key(const struct secrets *s, const struct sql_secret *one, struct err *err)
+{
+    struct str id = secret_key_id(one->sealed);
+    if (keyring_has(s->ring, id))
+        return true;
+    return err_set(err, ERR_INTERNAL,
+        "The secret %.*s of the warehouse %.*s is sealed with the key %.*s, which FIRN_SECRET_KEYS "
+        "does not hold",
+        STR_ARG(one->name), STR_ARG(one->warehouse_name), STR_ARG(id));
+}
+
+static bool check_keys(const struct secrets *s, struct err *err)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    struct sql_secret *page = NULL;
+    size_t n = 0;
+    do {
+        TRY(sql_secret_page(a, s->sql, n > 0 ? &page[n - 1] : NULL, PAGE, &page, &n, err));
+        for (size_t i = 0; i < n; i++)
+            TRY(check_key(s, &page[i], err));
+    } while (n == PAGE);
+    return true;
+}
+
+static bool unseal(struct arena *a, const struct secrets *s, const struct sql_secret *one,
+    struct str *out, struct err *err)
+{
+    struct str with = about(a, one->warehouse, one->name);
+    return secret_open(a, s->ring, with, one->sealed, out, err) ||
+           err_wrap(err, "The secret %.*s of the warehouse %.*s", STR_ARG(one->name),
+               STR_ARG(one->warehouse_name));
+}
+
+/* Absent: there are none. */
+static bool s3_keys(struct arena *a, const struct secrets *s, struct str *out, struct err *err)
+{
+    struct sql_secret one = {.warehouse = s->warehouse, .name = STR(S3_KEYS)};
+    *out = (struct str){NULL, 0};
+    TRY(sql_secret_get(a, s->sql, one.warehouse, one.name, &one.sealed, err));
+    return !one.sealed.p || unseal(a, s, &one, out, err);
+}
+
+static bool on_s3_keys(void *ctx, struct arena *a, struct str *out, struct err *err)
+{
+    TRY(s3_keys(a, ctx, out, err));
+    return out->p || err_set(err, ERR_INTERNAL, "there is no secret " S3_KEYS " any more");
+}
+
+static bool find_warehouse(
+    struct arena *a, struct secrets *s, const struct config *conf, struct err *err)
+{
+    struct sql_warehouse *w = NULL;
+    TRY(sql_warehouse_get(a, s->sql, str_from(conf->warehouse_name), &w, err));
+    s->warehouse = w ? w->id : 0;
+    return true;
+}
+
+static bool open_ring(
+    const struct config *conf, struct sql *sql, struct secrets **out, struct err *err)
+{
+    AUTO(secrets_free) struct secrets *s = xcalloc(1, sizeof(*s));
+    s->sql = sql;
+    TRY(keyring_open(str_from(conf->secret_keys), &s->ring, err));
+    *out = TAKE(s);
+    return true;
+}
+
+bool secrets_open(const struct config *conf, struct sql *sql, struct secrets **out, struct err *err)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    AUTO(secrets_free) struct secrets *s = NULL;
+    struct str keys;
+    TRY(open_ring(conf, sql, &s, err));
+    TRY(check_keys(s, err));
+    TRY(find_warehouse(a, s, conf, err));
+    TRY(s3_keys(a, s, &keys, err));
+    s->has = keys.p ? SECRETS_S3_KEYS : SECRETS_NONE;
+    *out = TAKE(s);
+    return true;
+}
+
+void secrets_free(struct secrets **s)
+{
+    if (*s)
+        keyring_free(&(*s)->ring);
+    xfree(*s);
+    *s = NULL;
+}
+
+void secrets_offer(struct secrets *s, struct store_conf *conf)
+{
+    if (!s || s->has == SECRETS_NONE)
+        return;
+    conf->s3_sealed = on_s3_keys;
+    conf->s3_sealed_ctx = s;
+}
+
+/* --- the commands ------------------------------------------------------------------------------
+ */
+
+static bool need_ring(const struct secrets *s, struct err *err)
+{
+    return s->ring ||
+           err_set(err, ERR_BAD_REQUEST,
+               "FIRN_SECRET_KEYS is not set: expected the key to seal with (`firn secrets key ID` "
+               "draws one)");
+}
+
+static const struct kind *find_kind(const char *name, struct err *err)
+{
+    for (size_t i = 0; name && i < ARRAY_LEN(kinds); i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    (void)err_set(err, ERR_BAD_REQUEST, "Expected the name of a secret (" S3_KEYS "), found %s",
+        name ? name : "nothing");
+    return NULL;
+}
+
+static bool read_input(struct arena *a, struct str *out, struct err *err)
+{
+    char *p = arena_alloc(a, SECRET_MAX + 1);
+    size_t n = 0;
+    ssize_t got = 1;
+    while (n <= SECRET_MAX && (got = read(STDIN_FILENO, p + n, SECRET_MAX + 1 - n)) != 0) {
+        if (got < 0 && errno != EINTR)
+            return err_set(
+                err, ERR_INTERNAL, "cannot read the standard input: %s", strerror(errno));
+        n += got > 0 ? (size_t)got : 0;
+    }
+    while (n > 0 && (p[n - 1] == '\n' || p[n - 1] == '\r'))
+        n--;
+    *out = (struct str){p, n};
+    return n <= SECRET_MAX ||
+           err_set(err, ERR_BAD_REQUEST, "A secret has at most %d bytes", SECRET_MAX);
+}
+
+static bool check_lines(const struct kind *kind, struct str text, struct err *err)
+{
+    size_t lines = 0, blank = 0;
+    for (struct str rest = text; rest.p; lines++)
+        blank += str_trim(str_cut(&rest, '\n')).n == 0;
+    if (blank == 0 && lines >= kind->lines_min && lines <= kind->lines_max)
+        return true;
+    return err_set(err, ERR_BAD_REQUEST,
+        "Expected %zu to %zu lines on the standard input: %s, one a line", kind->lines_min,
+        kind->lines_max, kind->what);
+}
+
+/* Made as a start of the server would make it, unless it is there. */
+static bool need_warehouse(
+    struct arena *a, struct secrets *s, const struct config *conf, struct err *err)
+{
+    struct sql_warehouse w;
+    TRY(find_warehouse(a, s, conf, err));
+    if (s->warehouse != 0)
+        return true;
+    TRY(sql_warehouse_ensure(
+        a, s->sql, str_from(conf->warehouse_name), str_from(conf->warehouse), &w, err));
+    s->warehouse = w.id;
+    return true;
+}
+
+static bool run_set(struct arena *a, struct secrets *s, const struct config *conf, const char *name,
+    struct err *err)
+{
+    const struct kind *kind = find_kind(name, err);
+    struct str text = STR("");
+    TRY(kind && need_ring(s, err) && read_input(a, &text, err));
+    TRY(check_lines(kind, text, err));
+    TRY(need_warehouse(a, s, conf, err));
+    struct str at = str_from(kind->name);
+    struct str sealed = secret_seal(a, s->ring, about(a, s->warehouse, at), text);
+    TRY(sql_secret_put(s->sql, s->warehouse, at, sealed, err));
+    printf("%s of the warehouse %s: sealed with the key %s\n", name, conf->warehouse_name,
+        keyring_first(s->ring).p);
+    return true;
+}
+
+static bool run_delete(struct arena *a, struct secrets *s, const struct config *conf,
+    const char *name, struct err *err)
+{
+    bool deleted = false;
+    TRY(find_kind(name, err));
+    TRY(find_warehouse(a, s, conf, err));
+    TRY(sql_secret_delete(s->sql, s->warehouse, str_from(name), &deleted, err));
+    printf("%s of the warehouse %s: %s\n", name, conf->warehouse_name,
+        deleted ? "deleted" : "there was none");
+    return true;
+}
+
+static bool run_list(struct arena *a, struct secrets *s, const struct config *conf,
+    const char *name, struct err *err)
+{
+    struct sql_secret *page = NULL;
+    size_t n = 0;
+    (void)conf;
+    (void)name;
+    do {
+        TRY(sql_secret_page(a, s->sql, n > 0 ? &page[n - 1] : NULL, PAGE, &page, &n, err));
+        for (size_t i = 0; i < n; i++) {
+            struct str key = secret_key_id(page[i].sealed);
+            printf("warehouse=%.*s name=%.*s key=%.*s%s\n", STR_ARG(page[i].warehouse_name),
+                STR_ARG(page[i].name), STR_ARG(key),
+                keyring_has(s->ring, key) ? "" : " (a key that FIRN_SECRET_KEYS does not hold)");
+        }
+    } while (n == PAGE);
+    return true;
+}
+
+/* How many there were of each. */
+struct rotation {
+    size_t sealed, current;
+};
+
+static bool seal_anew(struct arena *a, struct secrets *s, const struct sql_secret *one,
+    bool *swapped, struct err *err)
+{
+    struct str text = STR("");
+    TRY(unseal(a, s, one, &text, err));
+    struct str fresh = secret_seal(a, s->ring, about(a, one->warehouse, one->name), text);
+    return sql_secret_swap(s->sql, one, fresh, swapped, err);
+}
+
+/* What others write meanwhile is kept: only the text that was opened is replaced. */
+static bool rotate_one(
+    struct arena *a, struct secrets *s, struct sql_secret one, struct rotation *r, struct err *err)
+{
+    for (int round = 0; round < ROUNDS && one.sealed.p; round++) {
+        bool swapped = false;
+        if (str_eq(secret_key_id(one.sealed), keyring_first(s->ring))) {
+            r->current++;
+            return true;
+        }
+        TRY(seal_anew(a, s, &one, &swapped, err));
+        r->sealed += swapped;
+        if (swapped)
+            return true;
+        TRY(sql_secret_get(a, s->sql, one.warehouse, one.name, &one.sealed, err));
+    }
+    return !one.sealed.p || err_set(err, ERR_INTERNAL,
+                                "The secret %.*s of the warehouse %.*s is being changed by others",
+                                STR_ARG(one.name), STR_ARG(one.warehouse_name));
+}
+
+/* Each secret by itself: one that does not open holds up no other. */
+static bool run_rotate(struct arena *a, struct secrets *s, const struct config *conf,
+    const char *name, struct err *err)
+{
+    struct sql_secret *page = NULL;
+    struct rotation r = {0};
+    size_t n = 0, bad = 0;
+    (void)conf;
+    (void)name;
+    TRY(need_ring(s, err));
+    do {
+        TRY(sql_secret_page(a, s->sql, n > 0 ? &page[n - 1] : NULL, PAGE, &page, &n, err));
+        for (size_t i = 0; i < n; i++) {
+            if (rotate_one(a, s, page[i], &r, err))
+                continue;
+            if (err->kind == ERR_UNAVAILABLE)
+                return false;
+            fprintf(stderr, "%s\n", err->msg);
+            bad++;
+        }
+    } while (n == PAGE);
+    printf("%zu sealed anew with the key %s, %zu were already\n", r.sealed,
+        keyring_first(s->ring).p, r.current);
+    return bad == 0 || err_set(err, ERR_INTERNAL, "%zu secrets stay as they are", bad);
+}
+
+static bool run_key(struct arena *a, struct secrets *s, const struct config *conf, const char *name,
+    struct err *err)
+{
+    struct str key;
+    (void)s;
+    (void)conf;
+    TRY(keyring_draw(a, str_from(name), &key, err));
+    printf("%s\n", key.p);
+    return true;
+}
+
+static const struct word {
+    const char *name, *more;
+    bool (*run)(struct arena *a, struct secrets *s, const struct config *conf, const char *name,
+        struct err *err);
+    enum { WITH_DATABASE, WITHOUT_DATABASE } needs;
+} commands[] = {
+    {"set",    "NAME: seals what the standard input holds",                 run_set,    WITH_DATABASE   },
+    {"delete", "NAME",                                                      run_delete, WITH_DATABASE   },
+    {"list",   "",                                                          run_list,   WITH_DATABASE   },
+    {"rotate", ": seals everything with the first key of FIRN_SECRET_KEYS", run_rotate,
+     WITH_DATABASE                                                                                      },
+    {"key",    "ID: draws a key",                                           run_key,    WITHOUT_DATABASE},
+};
+
+static int usage(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        fprintf(stderr, "firn secrets %s %s\n", commands[i].name, commands[i].more);
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        fprintf(stderr, "NAME %s: %s, one a line\n", kinds[i].name, kinds[i].what);
+    return 2;
+}
+
+static bool run(
+    const struct word *word, const struct config *conf, const char *name, struct err *err)
+{
+    AUTO(arena_free) struct arena *a = arena_new_secret();
+    AUTO(sql_close) struct sql *sql = NULL;
+    AUTO(secrets_free) struct secrets *s = NULL;
+    if (word->needs == WITH_DATABASE) {
+        TRY(serve_open_database(conf, &sql, err));
+        if (!serve_check_schema(sql, err))
+            return err_wrap(err, "The schema of the database");
+    }
+    TRY(open_ring(conf, sql, &s, err));
+    return word->run(a, s, conf, name, err);
+}
+
+int secrets_command(const struct config *conf, char *const *words, struct err *err)
+{
+    for (size_t i = 0; words[0] && i < ARRAY_LEN(commands); i++)
+        if (strcmp(commands[i].name, words[0]) == 0)
+            return run(&commands[i], conf, words[1], err) ? 0 : 1;
+    return usage();
+}
