@@ -86,6 +86,22 @@ void err_wrap_in(struct err *err, const char *fmt, ...)
     err_store(err, &t);
 }
 
+void err_where_in(struct err *err, const char *fmt, ...)
+{
+    struct text place = {.n = 0}, t = {.n = 0};
+    va_list ap;
+    va_start(ap, fmt);
+    text_add(&place, fmt, ap);
+    va_end(ap);
+    struct str where = str_utf8_cut((struct str){place.p, place.n}, sizeof(err->msg) / 2);
+    size_t room = sizeof(err->msg) - sizeof(" ()") - where.n;
+    text_add_str(&t, str_utf8_cut((struct str){err->msg, strlen(err->msg)}, room));
+    text_add_str(&t, STR(" ("));
+    text_add_str(&t, where);
+    text_add_str(&t, STR(")"));
+    err_store(err, &t);
+}
+
 void err_as_kind(struct err *err, enum err_kind kind)
 {
     err->kind = kind;

@@ -73,17 +73,22 @@ struct err {
         false;                                                                                     \
     })
 
-/* Fills *err and yields false: return err_set(err, ERR_NO_SUCH_TABLE, "Table does not exist: %s", n); */
+/* Fills *err and yields false: return err_set(err, ERR_NO_SUCH_TABLE, "Table does not exist: %s",
+ * n); */
 #define err_set(err, kind, ...)                                                                    \
     ERR_FALSE(err_set_at((err), (kind), __FILE__, __LINE__, __VA_ARGS__))
 /* Puts context in front of the message while unwinding ("context: message"); yields false. */
 #define err_wrap(err, ...) ERR_FALSE(err_wrap_in((err), __VA_ARGS__))
+/* Puts the place behind the message, "message (/updates/0/schema)", which is cut to make room;
+ * yields false. */
+#define err_where(err, ...) ERR_FALSE(err_where_in((err), __VA_ARGS__))
 /* Another kind, same message; yields false. */
 #define err_as(err, kind) ERR_FALSE(err_as_kind((err), (kind)))
 
-void err_set_at(struct err *err, enum err_kind kind, const char *file, int line, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+void err_set_at(struct err *err, enum err_kind kind, const char *file, int line, const char *fmt,
+    ...) __attribute__((format(printf, 5, 6)));
 void err_wrap_in(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void err_where_in(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void err_as_kind(struct err *err, enum err_kind kind);
 void err_clear(struct err *err);
 

@@ -67,6 +67,28 @@ START_TEST(test_err_wrap__long_context_and_message)
 }
 END_TEST
 
+START_TEST(test_err_where__place_stands_behind)
+{
+    struct err err = {0};
+    err_set(&err, ERR_BAD_REQUEST, "expected a name");
+    ck_assert(!err_where(&err, "/updates/%d/name", 7));
+    ck_assert_str_eq(err.msg, "expected a name (/updates/7/name)");
+    ck_assert_int_eq(err.kind, ERR_BAD_REQUEST);
+}
+END_TEST
+
+START_TEST(test_err_where__long_message_makes_room)
+{
+    struct err err = {0};
+    err_set(&err, ERR_BAD_REQUEST, "%0*d", 2000, 0);
+    err_where(&err, "/a/b");
+    ck_assert_uint_eq(strlen(err.msg), 1023);
+    ck_assert_str_eq(err.msg + 1016, " (/a/b)");
+    err_where(&err, "%0*d", 5000, 1);
+    ck_assert_uint_eq(strlen(err.msg), 1023);
+}
+END_TEST
+
 START_TEST(test_err_as__same_message_other_kind)
 {
     struct err err = {0};
@@ -99,6 +121,8 @@ int main(void)
     tcase_add_test(cases, test_err_set__a_long_message_is_cut_between_characters);
     tcase_add_test(cases, test_err_wrap__context_stands_in_front);
     tcase_add_test(cases, test_err_wrap__long_context_and_message);
+    tcase_add_test(cases, test_err_where__place_stands_behind);
+    tcase_add_test(cases, test_err_where__long_message_makes_room);
     tcase_add_test(cases, test_err_as__same_message_other_kind);
     tcase_add_test(cases, test_err_kinds__the_table_as_clients_see_it);
     suite_add_tcase(suite, cases);
