@@ -59,12 +59,15 @@ static bool fail_at(struct scan *s, const char *p, const char *fmt, ...)
 {
     if (s->failed)
         return false;
-    char what[256];
+    char what[256], where[SCAN_WHERE];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(what, sizeof(what), fmt, ap);
     va_end(ap);
     err_set(s->err, ERR_BAD_REQUEST, "Invalid JSON at byte %zu: %s", (size_t)(p - s->begin), what);
+    scan__where(str_range(s->begin, s->end), p, where);
+    if (where[0])
+        err_where(s->err, "%s", where);
     /* Nothing is left to read: every later call fails, and leaves the first message alone. */
     s->failed = true;
     s->p = s->end;
@@ -274,6 +277,14 @@ static bool key_add(struct scan *s, struct str raw, bool escaped)
     return true;
 }
 
+/* The later of two equal keys in the text; one with escapes lies elsewhere, and the end of the
+ * object has to do. */
+static const char *place_of(const struct scan *s, const struct key *a, const struct key *b)
+{
+    const char *p = a->p > b->p ? a->p : b->p;
+    return p >= s->begin && p < s->end ? p : s->p;
+}
+
 /* Larger objects are looked through once, at their end: sorting has no bad case to provoke. */
 static bool keys_close(struct scan *s)
 {
@@ -286,7 +297,8 @@ static bool keys_close(struct scan *s)
         qsort(v, n, sizeof(*v), key_order);
         for (size_t i = 1; i < n; i++)
             if (key_equal(&v[i - 1], &v[i]))
-                return fail_duplicate(s, s->p, (struct str){v[i].p, v[i].n});
+                return fail_duplicate(
+                    s, place_of(s, &v[i - 1], &v[i]), (struct str){v[i].p, v[i].n});
     }
     spelled_free(k, f->spelled);
     k->n = f->first_key;

@@ -1,4 +1,4 @@
-/* Escapes in JSON strings, for scan.c. */
+/* What scan.c is made of: escapes in strings, and the places of errors. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,3 +18,8 @@ static inline bool scan__is_low(int32_t unit)
 }
 /* Decodes a valid string into `to`, which has room for raw.n bytes; returns the end. */
 char *scan__unescape(struct str raw, char *to);
+
+/* The JSON pointer to the value, or to the member by its key, that the byte at `at` belongs to; a
+ * deep one is cut. Empty for the text itself. Everything before `at` is well-formed. */
+enum { SCAN_WHERE = 512 };
+void scan__where(struct str text, const char *at, char out[SCAN_WHERE]);

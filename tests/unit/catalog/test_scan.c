@@ -162,6 +162,19 @@ START_TEST(test_scan_validate__duplicate_keys_in_objects_of_any_size)
 }
 END_TEST
 
+START_TEST(test_scan_validate__messages_end_with_the_pointer)
+{
+    ck_refused("{\"a\":{\"b\":[0,{\"c\":1,\"c\":2}]}}", "(/a/b/1/c)");
+    ck_refused("{\"a\":[[1],[2,99999999999999999999]],\"b\":1}", "(/a/1/1)");
+    ck_refused("{\"x\":{\"y\":1},\"~a/b\":1e400}", "(/~0a~1b)");
+    ck_refused("{\"a\":\"}]\\\"{[\",\"b\":nul}", "(/b)");
+    ck_refused("{\"a\":{},\"b\":[{}],\"b\":1}", "(/b)");
+    ck_assert_str_eq(
+        refusal(STR("[1,2"), &small) + strlen(refusal(STR("[1,2"), &small)) - 4, "(/1)");
+    ck_assert_ptr_null(strstr(refusal(STR("nul"), &small), "("));
+}
+END_TEST
+
 START_TEST(test_scan_validate__a_million_keys_are_too_many)
 {
     struct err err = {0};
@@ -477,6 +490,7 @@ int main(void)
     tcase_add_test(tc, test_scan_validate__invalid_utf8_at_every_alignment);
     tcase_add_test(tc, test_scan_validate__duplicate_keys_however_spelled);
     tcase_add_test(tc, test_scan_validate__duplicate_keys_in_objects_of_any_size);
+    tcase_add_test(tc, test_scan_validate__messages_end_with_the_pointer);
     tcase_add_test(tc, test_scan_validate__a_million_keys_are_too_many);
     tcase_add_test(tc, test_scan_validate__each_limit_says_its_name);
     tcase_add_test(tc, test_scan_validate__ten_thousand_brackets);
