@@ -54,7 +54,8 @@ static bool moved_place(
 {
     if (!d->location_changed)
         return true;
-    return place__check(r->a, r->c, d->head.location, &d->head.location, place, err);
+    return place__check(r->a, r->c, d->head.location, &d->head.location, place, err) ||
+           err_where(err, "%.*s", STR_ARG(d->location_at));
 }
 
 /* ERR_CAS_LOST: somebody was faster; nothing is left behind. */
@@ -204,7 +205,7 @@ static bool commit_create(const struct commit *r, struct loaded *out, struct err
     struct draft *d = draft_begin_empty(r->a, object__first_version(r->updates));
     TRY(updates_apply(d, r->updates, err));
     TRY(draft_check_complete(d, err));
-    TRY(place__check(r->a, r->c, d->head.location, &d->head.location, &place, err));
+    TRY(moved_place(r, d, &place, err));
     TRY(object__write(r->a, r->c, d, &w, err));
     object__make_dirs(r->a, r->c, d->head.location);
     struct sql_new_object o = {

@@ -20,13 +20,14 @@ static bool format_version(struct at properties, int64_t *out, struct err *err)
         return true;
     struct str text = str_trim(json_text(given));
     if (!str_to_i64(text, out))
-        return err_set(err, ERR_INVALID_ARGUMENT,
-            "Invalid format-version, expected an integer: %.*s", STR_ARG(text));
-    if (*out < 1 || *out > FORMAT_VERSION_MAX)
-        return err_set(err, ERR_INVALID_ARGUMENT,
-            "Unsupported format version: v%lld (supported: v%d)", (long long)*out,
-            FORMAT_VERSION_MAX);
-    return true;
+        err_set(err, ERR_INVALID_ARGUMENT, "Invalid format-version, expected an integer: %.*s",
+            STR_ARG(text));
+    else if (*out < 1 || *out > FORMAT_VERSION_MAX)
+        err_set(err, ERR_INVALID_ARGUMENT, "Unsupported format version: v%lld (supported: v%d)",
+            (long long)*out, FORMAT_VERSION_MAX);
+    else
+        return true;
+    return at_where(properties, "format-version", err);
 }
 
 static bool check_retry_properties(const json_t *properties, struct err *err)
@@ -111,11 +112,11 @@ static bool fresh_schema(
     struct schema *asked, *fresh;
     json_t *tree;
     TRY(at_object(d->arena, request, "schema", &given, err));
-    TRY(schema_read(d->arena, given.json, &asked, err));
+    TRY(schema_read(d->arena, given.json, given.pointer, &asked, err));
     TRY(schema_check_version(d->arena, asked, d->head.format_version, err));
     TRY(schema_fresh(d->arena, asked, &tree, &d->head.last_column_id, err));
     draft__hold(d->arena, tree);
-    TRY(schema_read(d->arena, tree, &fresh, err));
+    TRY(schema_read(d->arena, tree, given.pointer, &fresh, err));
     struct str text = draft_dump(d, tree);
     draft_append(d, PARTS_SCHEMAS,
         (struct part){.p = text.p, .n = (uint32_t)text.n, .id = 0, .parent = PART_NONE});
@@ -173,7 +174,7 @@ static bool first_spec(
     for (size_t i = 0; i < json_array_size(fields); i++)
         json_object_set_new(
             json_array_get(fields, i), "field-id", json_integer(1000 + (json_int_t)i));
-    TRY(spec_check(d->arena, r->asked, spec, err));
+    TRY(spec_check(d->arena, r->asked, spec, STR("/partition-spec"), err));
     renumber_sources(r, fields);
     TRY(spec_canonical(spec, 0, 1000, &stored, err));
     d->head.last_partition_id = spec_highest_field_id(stored);
@@ -191,7 +192,7 @@ static bool first_order(
     json_t *fields = json_object_get(order, "fields");
     int64_t id = json_array_size(fields) ? 1 : 0;
     json_object_set_new(order, "order-id", json_integer(id));
-    TRY(order_check(d->arena, r->asked, order, err));
+    TRY(order_check(d->arena, r->asked, order, STR("/write-order"), err));
     renumber_sources(r, fields);
     d->head.default_order_id = id;
     draft_append_tree(

@@ -63,6 +63,7 @@ struct draft *draft_begin(struct arena *a, const struct metadata *base)
 {
     struct draft *d = draft_new(a, base);
     d->kind = metadata_kind(base);
+    d->at = STR("");
     d->head = *metadata_head(base);
     for (int k = 0; k < PARTS_COUNT; k++) {
         d->parts[k] = *metadata_parts(base, (enum parts_kind)k);
@@ -77,6 +78,7 @@ static struct draft *begin_new(struct arena *a, enum metadata_kind kind, int64_t
     char uuid[UUID_TEXT + 1];
     uuid_v4(uuid);
     d->kind = kind;
+    d->at = STR("");
     d->head = (struct head){
         .format_version = format_version,
         .uuid = arena_dup(a, str_from(uuid)),
@@ -341,7 +343,7 @@ bool draft_schema(struct draft *d, struct schema **out, struct err *err)
         if (!tree)
             return err_set(err, ERR_VALIDATION,
                 "The schema with id %lld holds a number beyond 64 bits", (long long)part->id);
-        TRY(schema_read(d->arena, tree, &d->schema, err));
+        TRY(schema_read(d->arena, tree, (struct str){0}, &d->schema, err));
         d->schema_text = part->p;
     }
     *out = d->schema;

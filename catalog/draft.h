@@ -25,6 +25,7 @@ struct id_list {
 struct draft {
     struct arena *arena;
     enum metadata_kind kind;
+    struct str at;               /* the JSON pointer to what the request says about it */
     const struct metadata *base; /* NULL: a table or view that does not exist yet */
     struct head head;            /* properties and refs: own objects once changed (see below) */
     bool properties_own, refs_own;
@@ -42,6 +43,7 @@ struct draft {
     struct id_list added_versions;
     struct part version_line; /* for the version log, at the end; p NULL: none */
     bool location_changed;
+    struct str location_at;      /* the JSON pointer to the new location */
     bool bindings_changed;       /* current schema, default spec or default order */
     struct draft_tree **trees;   /* what draft_tree parsed, by the address of the text */
     unsigned named[PARTS_COUNT]; /* how many elements this request named to be added */

@@ -81,8 +81,9 @@ bool draft_check_bindings(struct draft *d, struct err *err)
         return unreadable("default partition spec", d->head.default_spec_id, err);
     if (!order || !draft_tree(d, order))
         return unreadable("default sort order", d->head.default_order_id, err);
-    TRY(spec_check(d->arena, s, draft_tree(d, spec), err));
-    return order_check(d->arena, s, draft_tree(d, order), err);
+    const struct str in_no_request = {0};
+    TRY(spec_check(d->arena, s, draft_tree(d, spec), in_no_request, err));
+    return order_check(d->arena, s, draft_tree(d, order), in_no_request, err);
 }
 
 /* Snapshots that were current only in between: history does not know them. */

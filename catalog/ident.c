@@ -49,7 +49,8 @@ bool ident_ns_check(struct str path, struct err *err)
     return true;
 }
 
-bool ident_ns_from_json(struct arena *a, const json_t *levels, struct str *out, struct err *err)
+bool ident_ns_from_json(
+    struct arena *a, const json_t *levels, const char *at, struct str *out, struct err *err)
 {
     size_t n = json_array_size(levels);
     size_t bytes = n ? n - 1 : 0;
@@ -62,34 +63,38 @@ bool ident_ns_from_json(struct arena *a, const json_t *levels, struct str *out, 
         if (!json_is_string(level))
             return err_set(err, ERR_BAD_REQUEST, "Invalid namespace: level %zu is not a string", i);
         struct str s = {json_string_value(level), json_string_length(level)};
-        TRY(ident_name_check(s, "namespace level", err));
+        if (!ident_name_check(s, "namespace level", err))
+            return err_where(err, "%s/namespace/%zu", at, i);
         bytes += s.n;
     }
     char *p = arena_alloc(a, bytes + 1);
-    size_t at = 0;
+    size_t n_path = 0;
     json_array_foreach(levels, i, level)
     {
         if (i > 0)
-            p[at++] = IDENT_SEPARATOR;
-        memcpy(p + at, json_string_value(level), json_string_length(level));
-        at += json_string_length(level);
+            p[n_path++] = IDENT_SEPARATOR;
+        memcpy(p + n_path, json_string_value(level), json_string_length(level));
+        n_path += json_string_length(level);
     }
-    p[at] = '\0';
-    struct str path = {p, at};
-    TRY(ident_ns_check(path, err));
+    p[n_path] = '\0';
+    struct str path = {p, n_path};
+    if (!ident_ns_check(path, err))
+        return err_where(err, "%s/namespace", at);
     *out = path;
     return true;
 }
 
-bool ident_from_json(struct arena *a, const json_t *id, struct ident *out, struct err *err)
+bool ident_from_json(
+    struct arena *a, const json_t *id, const char *at, struct ident *out, struct err *err)
 {
     struct ident found;
-    TRY(ident_ns_from_json(a, json_object_get(id, "namespace"), &found.ns, err));
+    TRY(ident_ns_from_json(a, json_object_get(id, "namespace"), at, &found.ns, err));
     const json_t *name = json_object_get(id, "name");
     if (!json_is_string(name))
         return err_set(err, ERR_BAD_REQUEST, "Invalid table name: it must be a string");
     found.name = arena_dup(a, (struct str){json_string_value(name), json_string_length(name)});
-    TRY(ident_name_check(found.name, "table name", err));
+    if (!ident_name_check(found.name, "table name", err))
+        return err_where(err, "%s/name", at);
     *out = found;
     return true;
 }

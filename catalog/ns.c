@@ -33,7 +33,7 @@ bool catalog__no_such_namespace(struct arena *a, struct str ns, struct err *err)
 bool ns_from_body(struct arena *a, const json_t *body, struct sql_ns *out, struct err *err)
 {
     struct str path;
-    TRY(ident_ns_from_json(a, json_object_get(body, "namespace"), &path, err));
+    TRY(ident_ns_from_json(a, json_object_get(body, "namespace"), "", &path, err));
     const json_t *properties = json_object_get(body, "properties");
     struct str text = json_is_object(properties) ? dump(a, properties) : STR("{}");
     *out = (struct sql_ns){.path = path, .properties = text};

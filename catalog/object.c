@@ -113,8 +113,8 @@ bool object__rename(const struct act *act, const json_t *body, struct err *err)
 {
     struct renaming r = {.taken_by = SQL_TABLE};
     struct arena *a = act->a;
-    TRY(ident_from_json(a, json_object_get(body, "source"), &r.from, err));
-    TRY(ident_from_json(a, json_object_get(body, "destination"), &r.to, err));
+    TRY(ident_from_json(a, json_object_get(body, "source"), "/source", &r.from, err));
+    TRY(ident_from_json(a, json_object_get(body, "destination"), "/destination", &r.to, err));
     if (str_eq(r.from.ns, r.to.ns) && str_eq(r.from.name, r.to.name))
         return true;
     struct sql_change change = catalog__change(a, act->by, (struct str){0}, (struct str){0});

@@ -137,7 +137,9 @@ static bool new_location(const struct act *act, const struct sql_ns *ns, struct 
     struct str location = json_is_string(asked)
                               ? (struct str){json_string_value(asked), json_string_length(asked)}
                               : place__default(act->a, act->c, ns, name, d->head.uuid);
-    return place__check(act->a, act->c, location, &d->head.location, place, err);
+    if (place__check(act->a, act->c, location, &d->head.location, place, err))
+        return true;
+    return json_is_string(asked) && err_where(err, "/location");
 }
 
 static bool create_staged(
@@ -158,7 +160,7 @@ static bool new_ident(
     const char *what = act->kind == SQL_VIEW ? "view name" : "table name";
     *out = (struct ident){
         ns, arena_dup(act->a, (struct str){json_string_value(name), json_string_length(name)})};
-    return ident_name_check(out->name, what, err);
+    return ident_name_check(out->name, what, err) || err_where(err, "/name");
 }
 
 static bool write_and_insert(const struct act *act, const struct ident *id, struct draft *d,

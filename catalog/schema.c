@@ -19,8 +19,19 @@ enum {
     DEFAULTS_SINCE = 3
 };
 
+/* What the id, the type and the flag of a part are called where it is. */
+struct spelling {
+    const char *id, *type, *required;
+};
+static const struct spelling of_field = {"id", "type", "required"},
+                             of_element = {"element-id", "element", "element-required"},
+                             of_key = {"key-id", "key", "key"},
+                             of_value = {"value-id", "value", "value-required"};
+
 struct entry {
     struct schema_field field;
+    const json_t *in; /* the object that it is part of */
+    const struct spelling *spelling;
     const json_t *tree;    /* the field's object; NULL for elements, keys and values */
     bool parents_required; /* every ancestor is a required struct field */
 };
@@ -36,6 +47,8 @@ struct above {
     struct str prefix; /* the name and a dot, or empty */
     bool structs_only, required;
     struct str parent_type;
+    const json_t *in; /* the object whose member the type is; NULL at the top */
+    const char *member;
 };
 
 /* How messages call the struct that a walk is in. */
@@ -43,6 +56,49 @@ static struct str place(const struct above *above)
 {
     return above->name.p ? above->name : STR("schema");
 }
+
+/* The way down from one container to another, "/fields/1/type"; every container is there once. */
+static bool put_way(struct buf *b, const json_t *from, const json_t *to)
+{
+    size_t n = b->n, i;
+    const char *key;
+    json_t *part;
+    if (from == to)
+        return true;
+    json_array_foreach(from, i, part)
+    {
+        b->n = n;
+        buf_putf(b, "/%zu", i);
+        if (put_way(b, part, to))
+            return true;
+    }
+    json_object_foreach(tree_lend(from), key, part)
+    {
+        b->n = n;
+        buf_putf(b, "/%.60s", key);
+        if (put_way(b, part, to))
+            return true;
+    }
+    b->n = n;
+    return false;
+}
+
+/* Puts the pointer to a member behind the message; without a member to the container itself. */
+static void tell_where(
+    const struct schema *s, const json_t *container, const char *member, struct err *err)
+{
+    AUTO(buf_fini) struct buf way = {0};
+    if (!s->at.p)
+        return;
+    buf_init(&way, 4096);
+    if (container)
+        put_way(&way, s->tree, container);
+    err_where(err, "%.*s%.*s%s%s", STR_ARG(s->at), STR_ARG(buf_view(&way)), member ? "/" : "",
+        member ? member : "");
+}
+
+#define refuse(s, container, member, err, kind, ...)                                               \
+    ERR_FALSE((err_set((err), (kind), __VA_ARGS__), tell_where((s), (container), (member), (err))))
 
 static bool too_deep(const json_t *v, unsigned left)
 {
@@ -93,34 +149,37 @@ static struct str full_name(struct schema *s, struct str prefix, struct str name
     return (struct str){p, n + 1};
 }
 
-static bool check_id(const json_t *id, struct str name, struct err *err)
+static bool check_id(
+    const struct schema *s, const json_t *in, const char *member, struct str name, struct err *err)
 {
+    const json_t *id = json_object_get(in, member);
     if (!json_is_integer(id) || json_integer_value(id) < 0)
-        return err_set(err, ERR_BAD_REQUEST,
+        return refuse(s, in, member, err, ERR_BAD_REQUEST,
             "Invalid schema: field %.*s needs an id, an integer from 0 to %d", STR_ARG(name),
             ID_MAX);
     if (json_integer_value(id) > ID_MAX)
-        return err_set(err, ERR_INVALID_ARGUMENT,
+        return refuse(s, in, member, err, ERR_INVALID_ARGUMENT,
             "Invalid schema: field %.*s has the id %lld, which is reserved: ids go up to %d",
             STR_ARG(name), (long long)json_integer_value(id), ID_MAX);
     return true;
 }
 
 /* A member that is true or false; missing or null it is false. */
-static bool check_flag(const json_t *of, const char *member, struct str name, struct err *err)
+static bool check_flag(
+    const struct schema *s, const json_t *of, const char *member, struct str name, struct err *err)
 {
     const json_t *flag = json_object_get(of, member);
     if (tree_absent(flag) || json_is_boolean(flag))
         return true;
-    return err_set(err, ERR_BAD_REQUEST, "Invalid schema: '%s' of field %.*s must be true or false",
-        member, STR_ARG(name));
+    return refuse(s, of, member, err, ERR_BAD_REQUEST,
+        "Invalid schema: '%s' of field %.*s must be true or false", member, STR_ARG(name));
 }
 
 /* One field, element, key or value: its id, name and type, then what lies below it. */
 struct part {
-    const json_t *tree; /* NULL unless it is a field */
+    const json_t *in;
+    const struct spelling *spelling;
     struct str name;
-    const json_t *id, *type;
     bool required;
 };
 
@@ -128,44 +187,54 @@ static bool walk_part(
     struct schema *s, const struct part *part, const struct above *above, struct err *err)
 {
     if (s->n >= FIELDS_MAX)
-        return err_set(err, ERR_BAD_REQUEST, "Invalid schema: more than %d fields", FIELDS_MAX);
+        return refuse(s, s->tree, NULL, err, ERR_BAD_REQUEST, "Invalid schema: more than %d fields",
+            FIELDS_MAX);
     if (s->name_bytes > NAMES_MAX)
-        return err_set(err, ERR_BAD_REQUEST,
+        return refuse(s, s->tree, NULL, err, ERR_BAD_REQUEST,
             "Invalid schema: the names of its fields, written in full, take more than %d MiB",
             NAMES_MAX >> 20);
     struct str prefix = full_name(s, above->prefix, part->name);
     struct str name = str_sub(prefix, 0, prefix.n - 1);
-    TRY(check_id(part->id, name, err));
-    if (tree_absent(part->type))
-        return err_set(
-            err, ERR_BAD_REQUEST, "Invalid schema: field %.*s has no type", STR_ARG(name));
+    const struct spelling *as = part->spelling;
+    const json_t *type = json_object_get(part->in, as->type);
+    TRY(check_id(s, part->in, as->id, name, err));
+    if (tree_absent(type))
+        return refuse(s, part->in, as->type, err, ERR_BAD_REQUEST,
+            "Invalid schema: field %.*s has no type", STR_ARG(name));
     struct entry *e = entry_add(s);
     *e = (struct entry){
-        .field = {json_integer_value(part->id), name, part->type, part->required,
+        .field = {json_integer_value(json_object_get(part->in, as->id)), name, type, part->required,
                   above->structs_only, above->parent_type},
-        .tree = part->tree,
+        .in = part->in,
+        .spelling = as,
+        .tree = as == &of_field ? part->in : NULL,
         .parents_required = above->required,
     };
     struct above below = *above;
     below.name = name;
     below.prefix = prefix;
     below.required = above->required && part->required;
-    return walk_type(s, part->type, &below, err);
+    below.in = part->in;
+    below.member = as->type;
+    return walk_type(s, type, &below, err);
 }
 
+/* A name that is no text is as little a name as none. */
 static bool walk_field(
-    struct schema *s, const json_t *f, size_t i, const struct above *above, struct err *err)
+    struct schema *s, const json_t *fields, size_t i, const struct above *above, struct err *err)
 {
-    const json_t *name = json_object_get(f, "name");
+    const json_t *f = json_array_get(fields, i), *name = json_object_get(f, "name");
+    char index[24];
+    snprintf(index, sizeof index, "%zu", i);
     if (!json_is_object(f))
-        return err_set(err, ERR_BAD_REQUEST, "Invalid schema: field %zu of '%.*s' is not an object",
-            i, STR_ARG(place(above)));
+        return refuse(s, fields, index, err, ERR_BAD_REQUEST,
+            "Invalid schema: field %zu of '%.*s' is not an object", i, STR_ARG(place(above)));
     if (!json_is_string(name))
-        return err_set(err, ERR_BAD_REQUEST, "Invalid schema: field %zu of '%.*s' has no name", i,
-            STR_ARG(place(above)));
-    TRY(check_flag(f, "required", tree_text(name), err));
-    const struct part part = {f, tree_text(name), json_object_get(f, "id"),
-        json_object_get(f, "type"), json_is_true(json_object_get(f, "required"))};
+        return refuse(s, f, "name", err, ERR_BAD_REQUEST,
+            "Invalid schema: field %zu of '%.*s' has no name", i, STR_ARG(place(above)));
+    TRY(check_flag(s, f, "required", tree_text(name), err));
+    const struct part part = {
+        f, &of_field, tree_text(name), json_is_true(json_object_get(f, "required"))};
     return walk_part(s, &part, above, err);
 }
 
@@ -174,31 +243,29 @@ static bool walk_struct(
 {
     const json_t *fields = json_object_get(type, "fields");
     if (!json_is_array(fields))
-        return err_set(err, ERR_BAD_REQUEST,
+        return refuse(s, type, "fields", err, ERR_BAD_REQUEST,
             "Invalid schema: the struct '%.*s' has no list of fields", STR_ARG(place(above)));
-    size_t i;
-    json_t *f;
-    json_array_foreach(fields, i, f) TRY(walk_field(s, f, i, above, err));
+    for (size_t i = 0; i < json_array_size(fields); i++)
+        TRY(walk_field(s, fields, i, above, err));
     return true;
 }
 
 static bool walk_list(
     struct schema *s, const json_t *type, const struct above *above, struct err *err)
 {
-    TRY(check_flag(type, "element-required", above->name, err));
-    const struct part element = {NULL, STR("element"), json_object_get(type, "element-id"),
-        json_object_get(type, "element"), json_is_true(json_object_get(type, "element-required"))};
+    TRY(check_flag(s, type, "element-required", above->name, err));
+    const struct part element = {
+        type, &of_element, STR("element"), json_is_true(json_object_get(type, "element-required"))};
     return walk_part(s, &element, above, err);
 }
 
 static bool walk_map(
     struct schema *s, const json_t *type, const struct above *above, struct err *err)
 {
-    TRY(check_flag(type, "value-required", above->name, err));
-    const struct part key = {
-        NULL, STR("key"), json_object_get(type, "key-id"), json_object_get(type, "key"), true};
-    const struct part value = {NULL, STR("value"), json_object_get(type, "value-id"),
-        json_object_get(type, "value"), json_is_true(json_object_get(type, "value-required"))};
+    TRY(check_flag(s, type, "value-required", above->name, err));
+    const struct part key = {type, &of_key, STR("key"), true};
+    const struct part value = {
+        type, &of_value, STR("value"), json_is_true(json_object_get(type, "value-required"))};
     TRY(walk_part(s, &key, above, err));
     return walk_part(s, &value, above, err);
 }
@@ -210,9 +277,10 @@ static bool walk_type(
     if (json_is_string(type)) {
         if (type_parse(tree_text(type), &primitive))
             return true;
-        return err_set(err, ERR_INVALID_ARGUMENT,
-            "Cannot parse type string to primitive: %s (field %.*s)", json_string_value(type),
-            STR_ARG(above->name));
+        err_set(err, ERR_INVALID_ARGUMENT, "Cannot parse type string to primitive: %s",
+            json_string_value(type));
+        tell_where(s, above->in, above->member, err);
+        return s->at.p ? false : err_where(err, "field %.*s", STR_ARG(above->name));
     }
     struct str kind = tree_member_text(type, "type");
     if (str_eq_nocase(kind, STR("struct")))
@@ -226,7 +294,9 @@ static bool walk_type(
         return walk_list(s, type, &below, err);
     if (str_eq_nocase(kind, STR("map")))
         return walk_map(s, type, &below, err);
-    return err_set(err, ERR_BAD_REQUEST,
+    bool object = json_is_object(type);
+    return refuse(s, object ? type : above->in, object ? "type" : above->member, err,
+        ERR_BAD_REQUEST,
         "Invalid schema: the type of '%.*s' is neither a type name nor a struct, list or map",
         STR_ARG(above->name));
 }
@@ -257,18 +327,17 @@ static bool index_fields(struct schema *s, struct err *err)
     s->by_id = sorted(s, cmp_id);
     s->by_name = sorted(s, cmp_name);
     for (size_t i = 1; i < s->n; i++) {
-        const struct schema_field *a = &s->by_id[i - 1].entry->field,
-                                  *b = &s->by_id[i].entry->field;
-        if (a->id == b->id)
-            return err_set(err, ERR_INVALID_ARGUMENT,
-                "Invalid schema: multiple fields have the id %lld: %.*s and %.*s", (long long)b->id,
-                STR_ARG(a->name), STR_ARG(b->name));
-        a = &s->by_name[i - 1].entry->field;
-        b = &s->by_name[i].entry->field;
-        if (str_eq(a->name, b->name))
-            return err_set(err, ERR_INVALID_ARGUMENT,
-                "Invalid schema: multiple fields for name %.*s: %lld and %lld", STR_ARG(b->name),
-                (long long)a->id, (long long)b->id);
+        const struct entry *a = s->by_id[i - 1].entry, *b = s->by_id[i].entry;
+        if (a->field.id == b->field.id)
+            return refuse(s, b->in, b->spelling->id, err, ERR_INVALID_ARGUMENT,
+                "Invalid schema: multiple fields have the id %lld: %.*s and %.*s",
+                (long long)b->field.id, STR_ARG(a->field.name), STR_ARG(b->field.name));
+        a = s->by_name[i - 1].entry;
+        b = s->by_name[i].entry;
+        if (str_eq(a->field.name, b->field.name))
+            return refuse(s, b->in, "name", err, ERR_VALIDATION,
+                "Invalid schema: multiple fields for name %.*s: %lld and %lld",
+                STR_ARG(b->field.name), (long long)a->field.id, (long long)b->field.id);
     }
     return true;
 }
@@ -314,27 +383,37 @@ static const char *not_identifying(const struct entry *e)
     return NULL;
 }
 
+static bool check_identifier(const struct schema *s, const json_t *id, size_t i, struct err *err)
+{
+    if (!json_is_integer(id))
+        return err_set(err, ERR_BAD_REQUEST,
+            "Invalid schema: element %zu of identifier-field-ids is not an integer", i);
+    const struct entry *e = entry_by_id(s, json_integer_value(id));
+    if (!e)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Cannot add fieldId %lld as an identifier field: field does not exist",
+            (long long)json_integer_value(id));
+    const char *why = not_identifying(e);
+    return !why ||
+           err_set(err, ERR_INVALID_ARGUMENT, "Cannot add field %.*s as an identifier field: %s",
+               STR_ARG(e->field.name), why);
+}
+
 static bool check_identifiers(const struct schema *s, struct err *err)
 {
-    const json_t *ids = json_object_get(s->tree, "identifier-field-ids");
+    static const char member[] = "identifier-field-ids";
+    const json_t *ids = json_object_get(s->tree, member);
     if (!tree_absent(ids) && !json_is_array(ids))
-        return err_set(err, ERR_BAD_REQUEST, "Invalid schema: identifier-field-ids must be a list");
+        return refuse(s, s->tree, member, err, ERR_BAD_REQUEST,
+            "Invalid schema: identifier-field-ids must be a list");
     size_t i;
     json_t *id;
     json_array_foreach(ids, i, id)
     {
-        if (!json_is_integer(id))
-            return err_set(err, ERR_BAD_REQUEST,
-                "Invalid schema: element %zu of identifier-field-ids is not an integer", i);
-        const struct entry *e = entry_by_id(s, json_integer_value(id));
-        if (!e)
-            return err_set(err, ERR_INVALID_ARGUMENT,
-                "Cannot add fieldId %lld as an identifier field: field does not exist",
-                (long long)json_integer_value(id));
-        const char *why = not_identifying(e);
-        if (why)
-            return err_set(err, ERR_INVALID_ARGUMENT,
-                "Cannot add field %.*s as an identifier field: %s", STR_ARG(e->field.name), why);
+        char index[24];
+        snprintf(index, sizeof index, "%zu", i);
+        if (!check_identifier(s, id, i, err))
+            return ERR_FALSE(tell_where(s, ids, index, err));
     }
     return true;
 }
@@ -346,7 +425,8 @@ static bool is_nested_value(const json_t *type, const json_t *v)
     return json_is_object(v);
 }
 
-static bool check_default(const struct entry *e, const char *member, struct err *err)
+static bool check_default(
+    const struct schema *s, const struct entry *e, const char *member, struct err *err)
 {
     const json_t *v = json_object_get(e->tree, member);
     struct type t;
@@ -354,42 +434,64 @@ static bool check_default(const struct entry *e, const char *member, struct err 
         return true;
     if (primitive_of(e, &t) ? type_accepts_default(&t, v) : is_nested_value(e->field.type, v))
         return true;
-    return err_set(err, ERR_INVALID_ARGUMENT,
+    return refuse(s, e->in, member, err, ERR_INVALID_ARGUMENT,
         "Invalid schema: the %s of %.*s is no value of its type", member, STR_ARG(e->field.name));
 }
 
-static bool check_field(const struct entry *e, struct err *err)
+static bool check_field(const struct schema *s, const struct entry *e, struct err *err)
 {
     const json_t *doc = json_object_get(e->tree, "doc");
     struct type t;
     if (!tree_absent(doc) && !json_is_string(doc))
-        return err_set(err, ERR_BAD_REQUEST, "Invalid schema: the doc of %.*s must be a string",
-            STR_ARG(e->field.name));
+        return refuse(s, e->in, "doc", err, ERR_BAD_REQUEST,
+            "Invalid schema: the doc of %.*s must be a string", STR_ARG(e->field.name));
     if (e->field.required && primitive_of(e, &t) && t.kind == TYPE_UNKNOWN)
-        return err_set(err, ERR_INVALID_ARGUMENT,
-            "Invalid schema: %.*s is of type unknown and must be optional", STR_ARG(e->field.name));
-    TRY(check_default(e, "initial-default", err));
-    return check_default(e, "write-default", err);
+        return refuse(s, e->in, e->spelling->required, err, ERR_INVALID_ARGUMENT,
+            "Cannot create required field with unknown type: %.*s", STR_ARG(e->field.name));
+    TRY(check_default(s, e, "initial-default", err));
+    return check_default(s, e, "write-default", err);
 }
 
-bool schema_read(struct arena *a, const json_t *tree, struct schema **out, struct err *err)
+/* The server gives the id, but a client that writes another thing there means something else. */
+static bool check_schema_id(const struct schema *s, struct err *err)
 {
-    struct schema *s = ARENA_NEW(a, struct schema);
-    const json_t *type = json_object_get(tree, "type");
-    s->tree = tree;
-    s->arena = a;
+    const json_t *id = json_object_get(s->tree, "schema-id");
+    if (!s->at.p || tree_absent(id) ||
+        (json_is_integer(id) && json_integer_value(id) >= INT32_MIN &&
+            json_integer_value(id) <= INT32_MAX))
+        return true;
+    return refuse(s, s->tree, "schema-id", err, ERR_BAD_REQUEST,
+        "Invalid schema: its schema-id must be an integer of 32 bits");
+}
+
+/* What can be told before any of its fields. */
+static bool check_top(const struct schema *s, struct err *err)
+{
+    const json_t *tree = s->tree, *type = json_object_get(tree, "type");
     if (!json_is_object(tree) ||
         (!tree_absent(type) && !str_eq_nocase(tree_text(type), STR("struct"))))
-        return err_set(err, ERR_BAD_REQUEST, "Invalid schema: it must be an object of type struct");
+        return refuse(s, tree, json_is_object(tree) ? "type" : NULL, err, ERR_BAD_REQUEST,
+            "Invalid schema: it must be an object of type struct");
     if (too_deep(tree, DEPTH_MAX))
-        return err_set(err, ERR_BAD_REQUEST,
+        return refuse(s, tree, NULL, err, ERR_BAD_REQUEST,
             "Invalid schema: it is nested more than %d levels deep", DEPTH_MAX);
+    return check_schema_id(s, err);
+}
+
+bool schema_read(
+    struct arena *a, const json_t *tree, struct str at, struct schema **out, struct err *err)
+{
+    struct schema *s = ARENA_NEW(a, struct schema);
+    s->tree = tree;
+    s->arena = a;
+    s->at = at;
+    TRY(check_top(s, err));
     struct above top = {.prefix = STR(""), .structs_only = true, .required = true};
     TRY(walk_struct(s, tree, &top, err));
     TRY(index_fields(s, err));
     TRY(check_identifiers(s, err));
     for (size_t i = 0; i < s->n; i++)
-        TRY(check_field(&s->entries[i], err));
+        TRY(check_field(s, &s->entries[i], err));
     *out = s;
     return true;
 }

@@ -13,9 +13,11 @@ struct arena;
 /* A schema read once: its fields by id and by full name. Borrows the tree. */
 struct schema;
 /* Checks structure and types (names, ids unique, identifier fields; protocol 3.7, A.2) and indexes.
- * ERR_BAD_REQUEST with a pointer for malformed structure, ERR_INVALID_ARGUMENT/ERR_VALIDATION else.
- */
-MUST bool schema_read(struct arena *a, const json_t *tree, struct schema **out, struct err *err);
+ * `at` is the JSON pointer that a request has it under, and every message then ends with the
+ * pointer to what is wrong; absent for a schema from a file. ERR_BAD_REQUEST for malformed
+ * structure, ERR_INVALID_ARGUMENT/ERR_VALIDATION else. */
+MUST bool schema_read(
+    struct arena *a, const json_t *tree, struct str at, struct schema **out, struct err *err);
 /* All types and defaults allowed in that format version; all problems listed in one message. */
 MUST bool schema_check_version(
     struct arena *a, const struct schema *s, int64_t format_version, struct err *err);
@@ -40,11 +42,12 @@ struct schema_field {
 const struct schema_field *schema_field_by_id(const struct schema *s, int64_t id);
 const struct schema_field *schema_field_by_name(const struct schema *s, struct str full_name);
 
-/* Checks a partition spec's fields against a schema (protocol, add-spec). */
-MUST bool spec_check(struct arena *a, const struct schema *s, const json_t *spec, struct err *err);
+/* Checks a partition spec's fields against a schema (protocol, add-spec); `at` as for a schema. */
+MUST bool spec_check(
+    struct arena *a, const struct schema *s, const json_t *spec, struct str at, struct err *err);
 /* A sort order's fields against a schema. */
 MUST bool order_check(
-    struct arena *a, const struct schema *s, const json_t *order, struct err *err);
+    struct arena *a, const struct schema *s, const json_t *order, struct str at, struct err *err);
 /* Pairwise equal source, transform and name; field ids ignored. */
 bool spec_equal(const json_t *a, const json_t *b);
 bool order_equal(const json_t *a, const json_t *b);

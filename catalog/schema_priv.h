@@ -6,6 +6,7 @@
 struct schema {
     const json_t *tree;
     struct arena *arena;
+    struct str at;         /* where a request has it; absent: it comes from a file */
     struct entry *entries; /* in the order of a walk: parents before children */
     size_t n, cap;
     size_t name_bytes;            /* of all full names */

@@ -37,52 +37,78 @@ static bool is_id(const json_t *v)
     return json_is_integer(v) && json_integer_value(v) >= 0 && json_integer_value(v) <= INT32_MAX;
 }
 
-static bool check_sources(const json_t *f, const char *what, size_t i, struct err *err)
+/* Which of the fields of what, and where a request has it. */
+struct nth {
+    const char *what;
+    size_t i;
+    struct str at; /* of the spec or order; absent: it comes from a file */
+};
+
+static void tell_where(const struct nth *n, const char *member, struct err *err)
+{
+    if (n->at.p)
+        err_where(err, "%.*s/fields/%zu%s%s", STR_ARG(n->at), n->i, member ? "/" : "",
+            member ? member : "");
+}
+
+#define refuse(n, member, err, kind, ...)                                                          \
+    ERR_FALSE((err_set((err), (kind), __VA_ARGS__), tell_where((n), (member), (err))))
+
+static bool check_sources(const json_t *f, const struct nth *n, struct err *err)
 {
     const json_t *many = json_object_get(f, "source-ids");
     if (!tree_absent(many) && !json_is_array(many))
-        return err_set(
-            err, ERR_BAD_REQUEST, "Invalid %s: source-ids of field %zu must be a list", what, i);
+        return refuse(n, "source-ids", err, ERR_BAD_REQUEST,
+            "Invalid %s: source-ids of field %zu must be a list", n->what, n->i);
     if (!first_source(f))
-        return err_set(err, ERR_BAD_REQUEST, "Invalid %s: field %zu has no source-id", what, i);
+        return refuse(n, "source-id", err, ERR_BAD_REQUEST,
+            "Invalid %s: field %zu has no source-id", n->what, n->i);
     bool ids = is_id(first_source(f));
     for (size_t k = 0; k < n_sources(f); k++)
         ids = ids && is_id(source_at(f, k));
     if (!ids)
-        return err_set(err, ERR_BAD_REQUEST,
-            "Invalid %s: the source of field %zu must be the id of a column, an integer", what, i);
+        return refuse(n, many ? "source-ids" : "source-id", err, ERR_BAD_REQUEST,
+            "Invalid %s: the source of field %zu must be the id of a column, an integer", n->what,
+            n->i);
     return true;
 }
 
-static bool check_form(
-    const json_t *f, const char *what, size_t i, struct transform *t, struct err *err)
+static bool check_form(const json_t *f, const struct nth *n, struct transform *t, struct err *err)
 {
     const json_t *transform = json_object_get(f, "transform");
     if (!json_is_object(f))
-        return err_set(err, ERR_BAD_REQUEST, "Invalid %s: field %zu is not an object", what, i);
-    if (!json_is_string(transform))
-        return err_set(err, ERR_BAD_REQUEST, "Invalid %s: field %zu has no transform", what, i);
-    TRY(check_sources(f, what, i, err));
+        return refuse(
+            n, NULL, err, ERR_BAD_REQUEST, "Invalid %s: field %zu is not an object", n->what, n->i);
+    /* Files may hold what no request brings any more. */
+    if (!json_is_string(transform) || (n->at.p && json_string_length(transform) == 0))
+        return refuse(n, "transform", err, ERR_BAD_REQUEST,
+            "Invalid %s: field %zu has no transform", n->what, n->i);
+    TRY(check_sources(f, n, err));
     if (!transform_parse(tree_text(transform), t))
-        return err_set(err, ERR_INVALID_ARGUMENT,
-            "Invalid %s: the width of %s must be an integer above 0", what,
+        return refuse(n, "transform", err, ERR_INVALID_ARGUMENT,
+            "Invalid %s: the width of %s must be an integer above 0", n->what,
             json_string_value(transform));
     return true;
 }
 
-static bool fields_of(const json_t *tree, const char *what, const json_t **fields, struct err *err)
+static bool fields_of(
+    const json_t *tree, const struct nth *n, const json_t **fields, struct err *err)
 {
     *fields = json_object_get(tree, "fields");
-    return json_is_array(*fields) ||
-           err_set(err, ERR_BAD_REQUEST, "Invalid %s: it has no list of fields", what);
+    if (json_is_array(*fields))
+        return true;
+    err_set(err, ERR_BAD_REQUEST, "Invalid %s: it has no list of fields", n->what);
+    return n->at.p && err_where(err, "%.*s/fields", STR_ARG(n->at));
 }
 
 /* The name of a partition field may be that of a column only if the column is its source. */
-static bool check_name(const struct schema *s, const json_t *f, size_t i, struct err *err)
+static bool check_name(
+    const struct schema *s, const json_t *f, const struct nth *n, struct err *err)
 {
     const json_t *name = json_object_get(f, "name"), *id = json_object_get(f, "field-id");
     if (!json_is_string(name))
-        return err_set(err, ERR_BAD_REQUEST, "Invalid partition spec: field %zu has no name", i);
+        return refuse(
+            n, "name", err, ERR_BAD_REQUEST, "Invalid partition spec: field %zu has no name", n->i);
     const struct schema_field *column = schema_field_by_name(s, tree_text(name));
     if (column && column->id != json_integer_value(first_source(f)))
         return err_set(err, ERR_INVALID_ARGUMENT,
@@ -91,7 +117,7 @@ static bool check_name(const struct schema *s, const json_t *f, size_t i, struct
     if (json_string_length(name) == 0)
         return err_set(err, ERR_INVALID_ARGUMENT, "Cannot use empty partition name: ");
     if (!tree_absent(id) && !is_id(id))
-        return err_set(err, ERR_BAD_REQUEST,
+        return refuse(n, "field-id", err, ERR_BAD_REQUEST,
             "Invalid partition spec: the field-id of %s must be an integer from 0 to %d",
             json_string_value(name), INT32_MAX);
     return true;
@@ -180,33 +206,34 @@ static bool check_partition_source(struct arena *a, const struct schema_field *s
 }
 
 static bool check_partition_sources(
-    struct arena *a, const struct schema *s, const json_t *f, size_t i, struct err *err)
+    struct arena *a, const struct schema *s, const json_t *f, const struct nth *n, struct err *err)
 {
     struct transform t;
-    TRY(check_form(f, "partition spec", i, &t, err));
+    TRY(check_form(f, n, &t, err));
     if (t.kind == TRANSFORM_VOID)
         return true; /* what is left of a field that was dropped, perhaps with its column */
     for (size_t k = 0; k < n_sources(f); k++) {
         int64_t id = json_integer_value(source_at(f, k));
-        TRY(check_partition_source(a, schema_field_by_id(s, id), f, i, &t, err));
+        TRY(check_partition_source(a, schema_field_by_id(s, id), f, n->i, &t, err));
     }
     return true;
 }
 
-bool spec_check(struct arena *a, const struct schema *s, const json_t *spec, struct err *err)
+bool spec_check(
+    struct arena *a, const struct schema *s, const json_t *spec, struct str at, struct err *err)
 {
+    struct nth n = {"partition spec", 0, at};
     const json_t *fields;
     struct transform t;
-    size_t i;
     json_t *f;
-    TRY(fields_of(spec, "partition spec", &fields, err));
-    json_array_foreach(fields, i, f)
+    TRY(fields_of(spec, &n, &fields, err));
+    json_array_foreach(fields, n.i, f)
     {
-        TRY(check_form(f, "partition spec", i, &t, err));
-        TRY(check_name(s, f, i, err));
+        TRY(check_form(f, &n, &t, err));
+        TRY(check_name(s, f, &n, err));
     }
     TRY(check_unique(a, fields, err));
-    json_array_foreach(fields, i, f) TRY(check_partition_sources(a, s, f, i, err));
+    json_array_foreach(fields, n.i, f) TRY(check_partition_sources(a, s, f, &n, err));
     return true;
 }
 
@@ -223,18 +250,19 @@ static bool nulls_last(const json_t *f)
                                  : is_descending(f);
 }
 
-static bool check_direction(const json_t *f, size_t i, struct err *err)
+static bool check_direction(const json_t *f, const struct nth *n, struct err *err)
 {
     const json_t *direction = json_object_get(f, "direction");
     const json_t *nulls = json_object_get(f, "null-order");
     if (!tree_absent(direction) && !str_eq_nocase(tree_text(direction), STR("asc")) &&
         !str_eq_nocase(tree_text(direction), STR("desc")))
-        return err_set(err, ERR_BAD_REQUEST,
-            "Invalid sort order: the direction of field %zu must be asc or desc", i);
+        return refuse(n, "direction", err, ERR_BAD_REQUEST,
+            "Invalid sort order: the direction of field %zu must be asc or desc", n->i);
     if (!tree_absent(nulls) && !str_eq_nocase(tree_text(nulls), STR("nulls-first")) &&
         !str_eq_nocase(tree_text(nulls), STR("nulls-last")))
-        return err_set(err, ERR_BAD_REQUEST,
-            "Invalid sort order: the null-order of field %zu must be nulls-first or nulls-last", i);
+        return refuse(n, "null-order", err, ERR_BAD_REQUEST,
+            "Invalid sort order: the null-order of field %zu must be nulls-first or nulls-last",
+            n->i);
     return true;
 }
 
@@ -257,11 +285,11 @@ static bool check_sort_source(struct arena *a, const struct schema_field *source
 }
 
 static bool check_sort_field(
-    struct arena *a, const struct schema *s, const json_t *f, size_t i, struct err *err)
+    struct arena *a, const struct schema *s, const json_t *f, const struct nth *n, struct err *err)
 {
     struct transform t;
-    TRY(check_form(f, "sort order", i, &t, err));
-    TRY(check_direction(f, i, err));
+    TRY(check_form(f, n, &t, err));
+    TRY(check_direction(f, n, err));
     for (size_t k = 0; k < n_sources(f); k++) {
         int64_t id = json_integer_value(source_at(f, k));
         TRY(check_sort_source(a, schema_field_by_id(s, id), f, &t, err));
@@ -269,19 +297,20 @@ static bool check_sort_field(
     return true;
 }
 
-bool order_check(struct arena *a, const struct schema *s, const json_t *order, struct err *err)
+bool order_check(
+    struct arena *a, const struct schema *s, const json_t *order, struct str at, struct err *err)
 {
+    struct nth n = {"sort order", 0, at};
     const json_t *fields, *id = json_object_get(order, "order-id");
-    size_t i;
     json_t *f;
-    TRY(fields_of(order, "sort order", &fields, err));
+    TRY(fields_of(order, &n, &fields, err));
     if (!tree_absent(id) && !json_is_integer(id))
         return err_set(err, ERR_BAD_REQUEST, "Invalid sort order: its order-id must be an integer");
     if (json_is_integer(id) && json_integer_value(id) == 0 && json_array_size(fields) > 0)
         return err_set(err, ERR_INVALID_ARGUMENT, "Sort order ID 0 is reserved for unsorted order");
     if (json_is_integer(id) && json_integer_value(id) != 0 && json_array_size(fields) == 0)
         return err_set(err, ERR_INVALID_ARGUMENT, "Unsorted order ID must be 0");
-    json_array_foreach(fields, i, f) TRY(check_sort_field(a, s, f, i, err));
+    json_array_foreach(fields, n.i, f) TRY(check_sort_field(a, s, f, &n, err));
     return true;
 }
 

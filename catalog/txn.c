@@ -10,6 +10,7 @@
 /* One element of table-changes. */
 struct change {
     struct ident id;
+    struct str at; /* its JSON pointer */
     const json_t *requirements, *updates;
     bool create;
 };
@@ -38,9 +39,12 @@ struct txn {
 
 /* -- Reading the request ----------------------------------------------------------------------- */
 
-static bool change_read(struct txn *t, const json_t *json, struct change *out, struct err *err)
+static bool change_read(
+    struct txn *t, const json_t *json, size_t i, struct change *out, struct err *err)
 {
-    TRY(ident_from_json(t->a, json_object_get(json, "identifier"), &out->id, err));
+    out->at = arena_printf(t->a, "/table-changes/%zu", i);
+    struct str at = arena_printf(t->a, "%.*s/identifier", STR_ARG(out->at));
+    TRY(ident_from_json(t->a, json_object_get(json, "identifier"), at.p, &out->id, err));
     out->requirements = json_object_get(json, "requirements");
     out->updates = json_object_get(json, "updates");
     TRY(updates_known(out->updates, METADATA_TABLE, err));
@@ -59,7 +63,7 @@ static bool changes_read(struct txn *t, const json_t *list, struct err *err)
     t->changes = ARENA_ARRAY(t->a, struct change, t->n_changes);
     t->entries = ARENA_ARRAY(t->a, struct entry, t->n_changes);
     for (size_t i = 0; i < t->n_changes; i++)
-        TRY(change_read(t, json_array_get(list, i), &t->changes[i], err));
+        TRY(change_read(t, json_array_get(list, i), i, &t->changes[i], err));
     return true;
 }
 
@@ -111,6 +115,7 @@ static bool apply(struct txn *t, const struct change *change, struct err *err)
         TRY(change->create ? begin_new(t, e, err) : begin_existing(t, e, err));
     }
     e->asserted = e->asserted || json_array_size(change->requirements) > 0;
+    e->draft->at = change->at;
     TRY(updates_apply(e->draft, change->updates, err));
     return e->now.row || draft_check_complete(e->draft, err);
 }
@@ -136,8 +141,9 @@ static bool changes_something(const struct entry *e)
 static bool write_file(struct txn *t, struct entry *e, struct err *err)
 {
     struct draft *d = e->draft;
-    if (!e->now.row || d->location_changed)
-        TRY(place__check(t->a, t->c, d->head.location, &d->head.location, &e->place, err));
+    if ((!e->now.row || d->location_changed) &&
+        !place__check(t->a, t->c, d->head.location, &d->head.location, &e->place, err))
+        return err_where(err, "%.*s", STR_ARG(d->location_at));
     TRY(object__write(t->a, t->c, d, &e->written, err));
     t->n_written++;
     if (!e->now.row)

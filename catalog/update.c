@@ -81,7 +81,7 @@ bool updates_known(const json_t *updates, enum metadata_kind kind, struct err *e
 bool updates_apply(struct draft *d, const json_t *updates, struct err *err)
 {
     TRY(updates_known(updates, d->kind, err));
-    struct at all = {updates, STR("/updates")};
+    struct at all = {updates, arena_printf(d->arena, "%.*s/updates", STR_ARG(d->at))};
     for (size_t i = 0; i < json_array_size(updates); i++) {
         struct at at = at_element(d->arena, all, i);
         const struct action *action = action_of(at.json, i, err);

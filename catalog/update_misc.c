@@ -9,8 +9,10 @@ bool update__assign_uuid(struct draft *d, struct at at, struct err *err)
     TRY(at_str(at, "uuid", &given, err));
     if (d->head.uuid.p && str_eq_nocase(d->head.uuid, given))
         return true;
-    if (!uuid_is(given))
-        return err_set(err, ERR_INVALID_ARGUMENT, "Invalid UUID: %.*s", STR_ARG(given));
+    if (!uuid_is(given)) {
+        err_set(err, ERR_INVALID_ARGUMENT, "Invalid UUID: %.*s", STR_ARG(given));
+        return at_where(at, "uuid", err);
+    }
     /* Kept for life: everything that outlives a name depends on it. */
     if (d->kind == METADATA_VIEW)
         return err_set(err, ERR_INVALID_ARGUMENT, "Cannot reassign uuid");
@@ -58,13 +60,16 @@ bool update__set_location(struct draft *d, struct at at, struct err *err)
     struct str given;
     TRY(at_str(at, "location", &given, err));
     given = draft__strip_slashes(given);
-    if (!given.n)
-        return err_set(err, ERR_INVALID_ARGUMENT, "Invalid %s location: it is empty",
+    if (!given.n) {
+        err_set(err, ERR_INVALID_ARGUMENT, "Invalid %s location: it is empty",
             d->kind == METADATA_VIEW ? "view" : "table");
+        return at_where(at, "location", err);
+    }
     if (d->head.location.p && str_eq(given, d->head.location))
         return true;
     d->head.location = arena_dup(d->arena, given);
     d->location_changed = true;
+    d->location_at = arena_printf(d->arena, "%.*s/location", STR_ARG(at.pointer));
     draft_record(d);
     return true;
 }
@@ -139,14 +144,33 @@ static size_t find_key(struct draft *d, struct str id)
     return i;
 }
 
+/* As Java's decoder takes it, which reads the metadata file later: the usual alphabet, nothing
+ * between, and equals signs to a multiple of four or none at all. */
+static bool is_base64(struct str s)
+{
+    size_t n = 0;
+    while (n < s.n && ((s.p[n] >= 'A' && s.p[n] <= 'Z') || (s.p[n] >= 'a' && s.p[n] <= 'z') ||
+                          (s.p[n] >= '0' && s.p[n] <= '9') || s.p[n] == '+' || s.p[n] == '/'))
+        n++;
+    size_t signs = s.n - n;
+    for (size_t i = n; i < s.n; i++)
+        if (s.p[i] != '=')
+            return false;
+    return n % 4 != 1 && (signs == 0 || (signs <= 2 && s.n % 4 == 0));
+}
+
 bool update__add_encryption_key(struct draft *d, struct at at, struct err *err)
 {
     struct at key, properties;
     struct str id, encrypted, by;
     TRY(draft__count_named(d, PARTS_KEYS, err));
     TRY(at_object(d->arena, at, "encryption-key", &key, err));
-    TRY(at_str(key, "key-id", &id, err));
-    TRY(at_str(key, "encrypted-key-metadata", &encrypted, err));
+    TRY(at_filled_str(key, "key-id", &id, err));
+    TRY(at_filled_str(key, "encrypted-key-metadata", &encrypted, err));
+    if (!is_base64(encrypted)) {
+        err_set(err, ERR_BAD_REQUEST, "Expected base64, found another text");
+        return at_where(key, "encrypted-key-metadata", err);
+    }
     TRY(at_str_opt(key, "encrypted-by-id", &by, err));
     if (at_has(key, "properties"))
         TRY(at_string_map(d->arena, key, "properties", &properties, err));

@@ -41,6 +41,11 @@ MUST bool at_ids(
 struct at at_element(struct arena *a, struct at array, size_t i);
 /* "<text> (<pointer>)", ERR_BAD_REQUEST. */
 bool at_refuse(struct at at, const char *text, struct err *err);
+/* Puts a member's pointer behind the message; false. */
+bool at_where(struct at at, const char *member, struct err *err);
+/* A size of something, 0 or more, and a text that is not empty. */
+MUST bool at_size(struct at at, const char *name, int64_t *out, struct err *err);
+MUST bool at_filled_str(struct at at, const char *name, struct str *out, struct err *err);
 
 /* jansson's iterators take objects that may be changed; ours are not. */
 static inline json_t *json_lend(const json_t *v)

@@ -31,6 +31,11 @@ bool at_refuse(struct at at, const char *text, struct err *err)
     return err_set(err, ERR_BAD_REQUEST, "%s (%.*s)", text, STR_ARG(where));
 }
 
+bool at_where(struct at at, const char *member, struct err *err)
+{
+    return err_where(err, "%.*s/%s", STR_ARG(at.pointer), member);
+}
+
 /* The member, or NULL when it is absent or null. */
 static const json_t *member(struct at at, const char *name)
 {
@@ -80,6 +85,24 @@ bool at_str(struct at at, const char *name, struct str *out, struct err *err)
         return wrong(at, name, "a string", v, err);
     *out = json_text(v);
     return true;
+}
+
+bool at_size(struct at at, const char *name, int64_t *out, struct err *err)
+{
+    TRY(at_i64(at, name, out, err));
+    if (*out >= 0)
+        return true;
+    err_set(err, ERR_BAD_REQUEST, "Expected a size, found %lld", (long long)*out);
+    return at_where(at, name, err);
+}
+
+bool at_filled_str(struct at at, const char *name, struct str *out, struct err *err)
+{
+    TRY(at_str(at, name, out, err));
+    if (out->n)
+        return true;
+    err_set(err, ERR_BAD_REQUEST, "Expected a text, found an empty one");
+    return at_where(at, name, err);
 }
 
 bool at_i64_opt(struct at at, const char *name, int64_t *out, struct err *err)

@@ -109,7 +109,7 @@ bool update__add_schema(struct draft *d, struct at at, struct err *err)
     struct schema *s;
     TRY(draft__count_named(d, PARTS_SCHEMAS, err));
     TRY(at_object(d->arena, at, "schema", &given, err));
-    TRY(schema_read(d->arena, given.json, &s, err));
+    TRY(schema_read(d->arena, given.json, given.pointer, &s, err));
     TRY(schema_check_version(d->arena, s, d->head.format_version, err));
 
     /* The client's last-column-id is ignored: ids that were used once must never come back. */
@@ -293,7 +293,7 @@ bool update__add_spec(struct draft *d, struct at at, struct err *err)
     TRY(spec_with_ids(d, given, &spec, err));
     const json_t *fields = json_object_get(spec, "fields");
     TRY(schema_for(d, fields, &s, err));
-    TRY(!s || spec_check(d->arena, s, spec, err));
+    TRY(!s || spec_check(d->arena, s, spec, given.pointer, err));
 
     int64_t id = find_equal(d, PARTS_SPECS, spec, spec_equal);
     TRY(id != PART_NONE || append_spec(d, spec, &id, err));
@@ -349,7 +349,7 @@ bool update__add_sort_order(struct draft *d, struct at at, struct err *err)
     size_t n = json_array_size(fields.json);
     TRY(check_order_id(given, n, err));
     TRY(schema_for(d, fields.json, &s, err));
-    TRY(!s || order_check(d->arena, s, given.json, err));
+    TRY(!s || order_check(d->arena, s, given.json, given.pointer, err));
 
     int64_t id = find_equal(d, PARTS_ORDERS, given.json, order_equal);
     if (id == PART_NONE)

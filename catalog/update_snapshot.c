@@ -30,7 +30,7 @@ static bool check_snapshot_form(struct draft *d, struct at s, struct err *err)
     if (v1 && !at_has(s, "manifest-list"))
         TRY(at_array(d->arena, s, "manifests", &unused, err));
     else
-        TRY(at_str(s, "manifest-list", &text, err));
+        TRY(at_filled_str(s, "manifest-list", &text, err));
     if (at_has(s, "schema-id"))
         TRY(at_i32(s, "schema-id", &number, err));
     return at_str_opt(s, "key-id", &text, err);
@@ -255,7 +255,8 @@ bool update__set_snapshot_ref(struct draft *d, struct at at, struct err *err)
     TRY(at_str(at, "ref-name", &name, err));
     TRY(read_ref(at, &r, err));
     if (!name.n)
-        return at_refuse(at, "A ref needs a name", err);
+        return err_set(
+            err, ERR_BAD_REQUEST, "A ref needs a name (%.*s/ref-name)", STR_ARG(at.pointer));
     if (same_ref(json_object_get(d->head.refs, name.p), &r))
         return true;
     const struct part *snapshot = draft_find(d, PARTS_SNAPSHOTS, r.snapshot_id);
@@ -388,9 +389,9 @@ static bool check_statistics(struct draft *d, struct at file, int64_t *id, struc
     struct str text;
     int64_t number;
     TRY(at_i64(file, "snapshot-id", id, err));
-    TRY(at_str(file, "statistics-path", &text, err));
-    TRY(at_i64(file, "file-size-in-bytes", &number, err));
-    TRY(at_i64(file, "file-footer-size-in-bytes", &number, err));
+    TRY(at_filled_str(file, "statistics-path", &text, err));
+    TRY(at_size(file, "file-size-in-bytes", &number, err));
+    TRY(at_size(file, "file-footer-size-in-bytes", &number, err));
     TRY(at_str_opt(file, "key-metadata", &text, err));
     TRY(at_array(d->arena, file, "blob-metadata", &blobs, err));
     for (size_t i = 0; i < json_array_size(blobs.json); i++)
@@ -407,11 +408,13 @@ bool update__set_statistics(struct draft *d, struct at at, struct err *err)
     /* The member outside is deprecated; where both are given they must agree. */
     int64_t outer = id;
     TRY(at_i64_opt(at, "snapshot-id", &outer, err));
-    if (outer != id)
-        return err_set(err, ERR_INVALID_ARGUMENT,
+    if (outer != id) {
+        err_set(err, ERR_INVALID_ARGUMENT,
             "Invalid set-statistics: snapshot-id %lld differs from the snapshot-id %lld of the "
             "statistics",
             (long long)outer, (long long)id);
+        return at_where(at, "snapshot-id", err);
+    }
     put_entry(d, PARTS_STATISTICS, id, file.json);
     return true;
 }
@@ -428,8 +431,8 @@ bool update__set_partition_statistics(struct draft *d, struct at at, struct err 
     int64_t id, size;
     TRY(at_object(d->arena, at, "partition-statistics", &file, err));
     TRY(at_i64(file, "snapshot-id", &id, err));
-    TRY(at_str(file, "statistics-path", &path, err));
-    TRY(at_i64(file, "file-size-in-bytes", &size, err));
+    TRY(at_filled_str(file, "statistics-path", &path, err));
+    TRY(at_size(file, "file-size-in-bytes", &size, err));
     put_entry(d, PARTS_PARTITION_STATS, id, file.json);
     return true;
 }

@@ -21,7 +21,7 @@ bool update__add_view_schema(struct draft *d, struct at at, struct err *err)
     bool added;
     TRY(draft__count_named(d, PARTS_SCHEMAS, err));
     TRY(at_object(d->arena, at, "schema", &given, err));
-    TRY(schema_read(d->arena, given.json, &s, err));
+    TRY(schema_read(d->arena, given.json, given.pointer, &s, err));
     int64_t id = draft__put_schema(d, given.json, &added);
     if (added) {
         d->last_schema = id;

@@ -125,10 +125,10 @@ START_TEST(test_ident_ns_from_json__levels_joined)
 {
     struct str ns;
     struct err err;
-    ck_assert(ident_ns_from_json(arena, quoted(arena, "['a','b.c','\xc3\xa4']"), &ns, &err));
+    ck_assert(ident_ns_from_json(arena, quoted(arena, "['a','b.c','\xc3\xa4']"), "", &ns, &err));
     ck_assert(str_eq(ns, STR("a\x1f"
                              "b.c\x1f\xc3\xa4")));
-    ck_assert(ident_ns_from_json(arena, quoted(arena, "['a']"), &ns, &err));
+    ck_assert(ident_ns_from_json(arena, quoted(arena, "['a']"), "", &ns, &err));
     ck_assert(str_eq(ns, STR("a")));
     ck_assert_int_eq(ns.p[ns.n], 0);
 }
@@ -142,28 +142,30 @@ START_TEST(test_ident_ns_from_json__malformed)
         {"null",          "Invalid namespace: it must be a list of levels"                },
         {"'a'",           "Invalid namespace: it must be a list of levels"                },
         {"{}",            "Invalid namespace: it must be a list of levels"                },
-        {"[]",            "Invalid namespace: it has no levels"                           },
+        {"[]",            "Invalid namespace: it has no levels (/x/namespace)"            },
         {"[1]",           "Invalid namespace: level 0 is not a string"                    },
         {"['a',null]",    "Invalid namespace: level 1 is not a string"                    },
         {"['a',['b']]",   "Invalid namespace: level 1 is not a string"                    },
-        {"['']",          "Invalid namespace level: the name is empty"                    },
-        {"['a\\u001fb']", "Invalid namespace level: the name contains a control character"},
-        {"['..']",        "Invalid namespace level: '..' is reserved"                     },
+        {"['']",          "Invalid namespace level: the name is empty (/x/namespace/0)"   },
+        {"['a\\u001fb']",
+         "Invalid namespace level: the name contains a control character (/x/namespace/0)"},
+        {"['..']",        "Invalid namespace level: '..' is reserved (/x/namespace/0)"    },
     };
     struct str ns;
     struct err err;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        check_error(
-            ident_ns_from_json(arena, quoted(arena, bad[i].json), &ns, &err), &err, bad[i].message);
-    check_error(ident_ns_from_json(arena, NULL, &ns, &err), &err,
+        check_error(ident_ns_from_json(arena, quoted(arena, bad[i].json), "/x", &ns, &err), &err,
+            bad[i].message);
+    check_error(ident_ns_from_json(arena, NULL, "", &ns, &err), &err,
         "Invalid namespace: it must be a list of levels");
     json_t *many = held(arena, json_array());
     for (int i = 0; i < 1025; i++)
         json_array_append_new(many, json_string("x"));
-    check_error(ident_ns_from_json(arena, many, &ns, &err), &err,
-        "Invalid namespace: its levels have 2049 bytes together, at most 2048 are allowed");
+    check_error(ident_ns_from_json(arena, many, "", &ns, &err), &err,
+        "Invalid namespace: its levels have 2049 bytes together, at most 2048 are allowed "
+        "(/namespace)");
     json_array_remove(many, 0);
-    ck_assert(ident_ns_from_json(arena, many, &ns, &err));
+    ck_assert(ident_ns_from_json(arena, many, "", &ns, &err));
 }
 END_TEST
 
@@ -172,7 +174,7 @@ START_TEST(test_ident_from_json__namespace_and_name)
     struct ident id;
     struct err err;
     json_t *tree = quoted(arena, "{'namespace':['a','b'],'name':'t.x','more':1}");
-    ck_assert(ident_from_json(arena, tree, &id, &err));
+    ck_assert(ident_from_json(arena, tree, "", &id, &err));
     ck_assert(str_eq(id.ns, STR("a\x1f"
                                 "b")));
     ck_assert(str_eq(id.name, STR("t.x")));
@@ -186,19 +188,19 @@ START_TEST(test_ident_from_json__malformed)
     static const struct {
         const char *json, *message;
     } bad[] = {
-        {"null",                             "Invalid namespace: it must be a list of levels"},
-        {"{'name':'t'}",                     "Invalid namespace: it must be a list of levels"},
-        {"{'namespace':['a']}",              "Invalid table name: it must be a string"       },
-        {"{'namespace':['a'],'name':null}",  "Invalid table name: it must be a string"       },
-        {"{'namespace':['a'],'name':['t']}", "Invalid table name: it must be a string"       },
-        {"{'namespace':['a'],'name':''}",    "Invalid table name: the name is empty"         },
-        {"{'namespace':['a'],'name':'.'}",   "Invalid table name: '.' is reserved"           },
+        {"null",                             "Invalid namespace: it must be a list of levels" },
+        {"{'name':'t'}",                     "Invalid namespace: it must be a list of levels" },
+        {"{'namespace':['a']}",              "Invalid table name: it must be a string"        },
+        {"{'namespace':['a'],'name':null}",  "Invalid table name: it must be a string"        },
+        {"{'namespace':['a'],'name':['t']}", "Invalid table name: it must be a string"        },
+        {"{'namespace':['a'],'name':''}",    "Invalid table name: the name is empty (/x/name)"},
+        {"{'namespace':['a'],'name':'.'}",   "Invalid table name: '.' is reserved (/x/name)"  },
     };
     struct ident id;
     struct err err;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        check_error(
-            ident_from_json(arena, quoted(arena, bad[i].json), &id, &err), &err, bad[i].message);
+        check_error(ident_from_json(arena, quoted(arena, bad[i].json), "/x", &id, &err), &err,
+            bad[i].message);
 }
 END_TEST
 

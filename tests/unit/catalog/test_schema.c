@@ -23,7 +23,7 @@ static struct schema *read_tree(const json_t *tree)
 {
     struct schema *s = NULL;
     struct err err = {.kind = ERR_NONE};
-    ck_assert_msg(schema_read(arena, tree, &s, &err), "%s", err.msg);
+    ck_assert_msg(schema_read(arena, tree, (struct str){0}, &s, &err), "%s", err.msg);
     return s;
 }
 
@@ -41,7 +41,7 @@ static void check_refused(const json_t *tree, enum err_kind kind, const char *me
 {
     struct schema *s;
     struct err err = {.kind = ERR_NONE};
-    ck_assert_msg(!schema_read(arena, tree, &s, &err), "accepted: %s", message);
+    ck_assert_msg(!schema_read(arena, tree, (struct str){0}, &s, &err), "accepted: %s", message);
     ck_assert_str_eq(err.msg, message);
     ck_assert_str_eq(err_name(err.kind), err_name(kind));
 }
@@ -228,25 +228,25 @@ START_TEST(test_schema_read__fields_that_cannot_be)
     invalid("{'id':1,'name':'a','type':{'type':'map','key-id':2,'key':'int','value-id':2,'value':'"
             "int'}}",
         "Invalid schema: multiple fields have the id 2: a.key and a.value");
-    invalid("{'id':1,'name':'a','type':'int'},{'id':2,'name':'a','type':'long'}",
-        "Invalid schema: multiple fields for name a: 1 and 2");
-    invalid(
-        "{'id':1,'name':'a','type':{'type':'struct','fields':[{'id':2,'name':'b','type':'int'}]}},"
-        "{'id':3,'name':'a.b','type':'int'}",
-        "Invalid schema: multiple fields for name a.b: 2 and 3");
+    check_refused(with_fields("{'id':1,'name':'a','type':'int'},{'id':2,'name':'a','type':'long'}"),
+        ERR_VALIDATION, "Invalid schema: multiple fields for name a: 1 and 2");
+    check_refused(
+        with_fields("{'id':1,'name':'a','type':{'type':'struct','fields':[{'id':2,'name':'b',"
+                    "'type':'int'}]}},{'id':3,'name':'a.b','type':'int'}"),
+        ERR_VALIDATION, "Invalid schema: multiple fields for name a.b: 2 and 3");
 }
 END_TEST
 
 START_TEST(test_schema_read__unknown_must_be_optional_and_defaults_fit)
 {
     invalid("{'id':1,'name':'a','required':true,'type':'unknown'}",
-        "Invalid schema: a is of type unknown and must be optional");
+        "Cannot create required field with unknown type: a");
     invalid("{'id':1,'name':'a','type':{'type':'list','element-id':2,'element':'unknown',"
             "'element-required':true}}",
-        "Invalid schema: a.element is of type unknown and must be optional");
+        "Cannot create required field with unknown type: a.element");
     invalid("{'id':1,'name':'a','type':{'type':'map','key-id':2,'key':'unknown','value-id':3,"
             "'value':'int'}}",
-        "Invalid schema: a.key is of type unknown and must be optional");
+        "Cannot create required field with unknown type: a.key");
     invalid("{'id':1,'name':'a','type':'unknown','write-default':1}",
         "Invalid schema: the write-default of a is no value of its type");
     invalid("{'id':1,'name':'a','type':'int','write-default':'1'}",
@@ -258,6 +258,33 @@ START_TEST(test_schema_read__unknown_must_be_optional_and_defaults_fit)
         "Invalid schema: the initial-default of a is no value of its type");
     invalid("{'id':1,'name':'a','type':{'type':'struct','fields':[]},'initial-default':[]}",
         "Invalid schema: the initial-default of a is no value of its type");
+}
+END_TEST
+
+static void placed(const char *fields, const char *pointer)
+{
+    struct schema *s;
+    struct err err = {.kind = ERR_NONE};
+    char end[128];
+    snprintf(end, sizeof end, " (/updates/0/schema%s)", pointer);
+    ck_assert(!schema_read(arena, with_fields(fields), STR("/updates/0/schema"), &s, &err));
+    ck_assert_msg(str_ends(str_from(err.msg), str_from(end)), "%s: %s", end, err.msg);
+}
+
+START_TEST(test_schema_read__messages_end_with_the_pointer)
+{
+    placed("1", "/fields/0");
+    placed("{'id':1,'type':'int'}", "/fields/0/name");
+    placed("{'id':-1,'name':'a','type':'int'}", "/fields/0/id");
+    placed("{'id':1,'name':'a','type':'nope'}", "/fields/0/type");
+    placed("{'id':1,'name':'a','type':{'type':'set'}}", "/fields/0/type/type");
+    placed("{'id':1,'name':'a','type':{'type':'list','element-id':2,'element':7}}",
+        "/fields/0/type/element");
+    placed("{'id':1,'name':'a','type':{'type':'map','key-id':2,'key':'int','value-id':3,'value':{"
+           "'type':'struct','fields':[{'id':4,'name':'b','type':'int','doc':1}]}}}",
+        "/fields/0/type/value/fields/0/doc");
+    placed("{'id':1,'name':'a','type':'int'},{'id':1,'name':'b','type':'int'}", "/fields/1/id");
+    placed("{'id':1,'name':'a','type':'int','write-default':'x'}", "/fields/0/write-default");
 }
 END_TEST
 
@@ -728,6 +755,7 @@ static void add_reading(TCase *cases)
     tcase_add_test(cases, test_schema_read__malformed_types);
     tcase_add_test(cases, test_schema_read__fields_that_cannot_be);
     tcase_add_test(cases, test_schema_read__unknown_must_be_optional_and_defaults_fit);
+    tcase_add_test(cases, test_schema_read__messages_end_with_the_pointer);
     tcase_add_test(cases, test_schema_read__null_counts_as_absent);
     tcase_add_test(cases, test_schema_read__highest_id_that_is_not_reserved);
     tcase_add_test(cases, test_schema_read__identifier_fields);

@@ -23,7 +23,7 @@ static void begin(void)
                       "  'element':'int','element-required':true}},"
                       "{'id':8,'name':'v','required':false,'type':'variant'},"
                       "{'id':9,'name':'d','required':false,'type':'double'}]}");
-    ck_assert_msg(schema_read(arena, tree, &schema, &err), "%s", err.msg);
+    ck_assert_msg(schema_read(arena, tree, (struct str){0}, &schema, &err), "%s", err.msg);
 }
 
 static void end(void)
@@ -39,7 +39,7 @@ static json_t *spec_of(const char *fields)
 static void check_spec(const json_t *spec, enum err_kind kind, const char *message)
 {
     struct err err = {.kind = ERR_NONE};
-    bool ok = spec_check(arena, schema, spec, &err);
+    bool ok = spec_check(arena, schema, spec, (struct str){0}, &err);
     ck_assert_msg(ok == !message, "%s", ok ? message : err.msg);
     if (ok)
         return;
@@ -193,7 +193,7 @@ static json_t *order_of(const char *id, const char *fields)
 static void check_order(const json_t *order, enum err_kind kind, const char *message)
 {
     struct err err = {.kind = ERR_NONE};
-    bool ok = order_check(arena, schema, order, &err);
+    bool ok = order_check(arena, schema, order, (struct str){0}, &err);
     ck_assert_msg(ok == !message, "%s", ok ? message : err.msg);
     if (ok)
         return;

@@ -68,7 +68,7 @@ static const struct refusal {
      "Cannot apply update SetCurrentViewVersion to a table"},
     /* assign-uuid */
     {"v2", "[{'action':'assign-uuid'}]", ERR_BAD_REQUEST, "Missing field: uuid (/updates/0)"},
-    {"v2", "[{'action':'assign-uuid','uuid':'x'}]", ERR_INVALID_ARGUMENT, "Invalid UUID: x"},
+    {"v2", "[{'action':'assign-uuid','uuid':'x'}]", ERR_INVALID_ARGUMENT, "Invalid UUID: x (/updates/0/uuid)"},
     {"v2", "[{'action':'assign-uuid','uuid':'2df82b80-0a72-495d-9b8e-12a1ff5b1111'}]",
      ERR_INVALID_ARGUMENT,
      "Cannot assign UUID 2df82b80-0a72-495d-9b8e-12a1ff5b1111: the table has the UUID "
@@ -211,7 +211,7 @@ static const struct refusal {
     {"v2", REF("'ref-name':'r','snapshot-id':10"), ERR_BAD_REQUEST,
      "Missing field: type (/updates/0)"},
     {"v2", REF("'ref-name':'','type':'branch','snapshot-id':10"), ERR_BAD_REQUEST,
-     "A ref needs a name (/updates/0)"},
+     "A ref needs a name (/updates/0/ref-name)"},
     {"v2", REF("'ref-name':'r','type':'tag','snapshot-id':10,'min-snapshots-to-keep':2"),
      ERR_INVALID_ARGUMENT, "Tags do not support setting minSnapshotsToKeep"},
     {"v2", REF("'ref-name':'r','type':'tag','snapshot-id':10,'max-snapshot-age-ms':2"),
@@ -228,7 +228,7 @@ static const struct refusal {
      "Missing field: snapshot-ids (/updates/0)"},
     /* the small ones */
     {"v2", "[{'action':'set-location','location':''}]", ERR_INVALID_ARGUMENT,
-     "Invalid table location: it is empty"},
+     "Invalid table location: it is empty (/updates/0/location)"},
     {"v2", "[{'action':'set-properties','updates':{'a':null}}]", ERR_BAD_REQUEST,
      "Expected a string, found null (/updates/0/updates/a)"},
     {"v2", "[{'action':'set-properties','updates':{'a':1}}]", ERR_BAD_REQUEST,
@@ -238,7 +238,7 @@ static const struct refusal {
     {"v2", "[{'action':'remove-properties','removals':[1]}]", ERR_BAD_REQUEST,
      "Expected the name of a property (/updates/0/removals/0)"},
     {"v2", "[{'action':'set-statistics','snapshot-id':10," STATS(20) "}]", ERR_INVALID_ARGUMENT,
-     "Invalid set-statistics: snapshot-id 10 differs from the snapshot-id 20 of the statistics"},
+     "Invalid set-statistics: snapshot-id 10 differs from the snapshot-id 20 of the statistics (/updates/0/snapshot-id)"},
     {"v2", "[{'action':'set-statistics','statistics':{'snapshot-id':1}}]", ERR_BAD_REQUEST,
      "Missing field: statistics-path (/updates/0/statistics)"},
     {"v2",
@@ -645,7 +645,7 @@ START_TEST(test_update_add__a_thousand_of_a_kind)
         {"{'action':'add-spec','spec':{'fields':[]}}",             "partition-specs"},
         {"{'action':'add-sort-order','sort-order':{'fields':[]}}", "sort-orders"    },
         {"{'action':'add-encryption-key','encryption-key':{'key-id':'k',"
-         "'encrypted-key-metadata':''}}",                 "encryption-keys"},
+         "'encrypted-key-metadata':'AA=='}}",             "encryption-keys"},
     };
     for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
         struct err err;
