@@ -100,6 +100,8 @@ bool op_list_namespaces(struct call *c)
     struct buf b;
     if (!parent.p)
         parent = STR("");
+    if (parent.n > 0 && !ident_ns_check(parent, &c->err))
+        return err_wrap(&c->err, "parent");
     TRY(ns_list(c->arena, c->server->catalog, &parent, &page, &names, &n, &next, &c->err));
     struct str above = STR("[");
     if (parent.n > 0) {

@@ -50,7 +50,7 @@ static bool check_args(struct call *c)
 
         if (str_eq(name, STR("namespace")))
             TRY(ident_ns_check(arg->value, &c->err));
-        else if (str_eq(name, STR("table")) || str_eq(name, STR("view")))
+        else
             TRY(ident_name_check(arg->value, arg->name, &c->err));
     }
     return true;
