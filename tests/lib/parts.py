@@ -213,6 +213,13 @@ def rck_pg(run):
     kit(run, run.postgres().environment())
 
 
+def matrix(run):
+    """Every requirement and update; Java applies the same, Java and PyIceberg read the results."""
+    run.counted("matrix", [PYTHON, ROOT / "tests/clients/matrix/judge.py"], timeout=600, env={
+        "FIRN_BIN": str(binary(run)), "FIRN_TEST_DB": "sqlite", "FIRN_TEST_STORE": "file",
+        "RCK_CACHE": str(CACHE / "rck")})
+
+
 def story(run, name, env, *options):
     run.counted(name, [PYTHON, ROOT / f"tests/clients/{name}/story.py", *options], timeout=1200, env={
         "FIRN_BIN": str(binary(run)), "FIRN_TEST_DB": "sqlite", "FIRN_TEST_STORE": "file",
@@ -309,6 +316,8 @@ PARTS = (
     Part("rck-pg", "Apache's compatibility kit on PostgreSQL", rck_pg, (*PG, "kit"), ("build",)),
     Part("rck-sqlite", "Apache's compatibility kit on SQLite", rck_sqlite, (*BUILD, "kit"),
          ("build", "rck-pg")),
+    Part("matrix", "requirements and updates, judged by Java and PyIceberg", matrix, (*BUILD, "kit"),
+         ("build",)),
     Part("api-tsan", "racing requests under TSan", api_tsan, PG, ("build",)),
     Part("unit-asan", "unit tests under ASan and UBSan", unit_asan, PG, ("build",)),
     Part("fuzz", "corpora and a short run of every fuzz target", fuzz, ("build", "clang"), ("build",)),

@@ -3,6 +3,7 @@
 #
 #   run.sh URI [-DNAME=VALUE ...]   runs it; an empty VALUE takes a switch away
 #   run.sh --resolve                fetches and compiles everything, runs nothing
+#   run.sh --class-path             prints the class path: the client, the kit, what they need
 #
 # The catalog must be new, with a new warehouse folder that this user may write, written
 # file:/… with one slash (a test compares with Java's spelling), and it must allow locations
@@ -26,6 +27,7 @@ given=()
 for argument in "$@"; do
     case $argument in
     --resolve) resolve=1 ;;
+    --class-path) resolve=print ;;
     -D?*=*) given+=("$argument") ;;
     -*) usage ;;
     *) uri=$argument ;;
@@ -58,6 +60,7 @@ if ! complete; then
     javac -proc:none -nowarn -cp "$(<"$list")" -d "$own.$$" "$here"/src/*.java
     mv -T "$own.$$" "$own"
 fi
+[[ $resolve != print ]] || echo "$(<"$list")"
 [[ -z $resolve ]] || exit 0
 
 # --- switches: the kit wants each once with and once without its prefix ---
