@@ -107,14 +107,14 @@ def _schema_of(op, status):
     answers = op.row["responses"]
     answer = answers.get(str(status), answers.get("default"))
     while "$ref" in answer:
-        answer = _resolve(answer["$ref"])
+        answer = resolve(answer["$ref"])
     content = answer.get("content", {}).get("application/json")
     if content is None:
         return None
     return content["schema"]["$ref"]
 
 
-def _resolve(reference):
+def resolve(reference):
     node = description()
     for word in reference.removeprefix("#/").split("/"):
         node = node[word]
