@@ -257,6 +257,11 @@ FROM change c JOIN object o ON o.warehouse_id = c.warehouse_id AND o.id = c.obje
 WHERE c.warehouse_id = $1 AND c.object_id = $2 AND c.digest = $3
 ORDER BY c.at_ms DESC LIMIT 1
 
+-- What followed the location that the object leaves stays where it is.
+-- name: change_detach (warehouse, object, location)
+UPDATE change SET metadata_location = $3 || metadata_location
+WHERE warehouse_id = $1 AND object_id = $2 AND digest IS NOT NULL AND metadata_location LIKE '/%'
+
 -- The oldest `limit` of those that are older than keep_ms, and what is as old as the last of them.
 -- name: change_prune (warehouse, keep_ms, limit) -> token
 DELETE FROM change

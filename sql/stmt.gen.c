@@ -582,6 +582,17 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .columns = 2,
         .column_names = change_by_digest_columns,
     },
+    [STMT_CHANGE_DETACH] = {
+        .name = "change_detach",
+        .text[ENGINE_PG] =
+            "UPDATE change SET metadata_location = $3 || metadata_location\n"
+            "WHERE warehouse_id = $1 AND object_id = $2 AND digest IS NOT NULL AND metadata_location LIKE '/%'",
+        .text[ENGINE_LITE] =
+            "UPDATE change SET metadata_location = $3 || metadata_location\n"
+            "WHERE warehouse_id = $1 AND object_id = $2 AND digest IS NOT NULL AND metadata_location LIKE '/%'",
+        .params = 3,
+        .columns = 0,
+    },
     [STMT_CHANGE_PRUNE] = {
         .name = "change_prune",
         .text[ENGINE_PG] =

@@ -42,6 +42,7 @@ enum stmt {
     STMT_CHANGE_INSERT, /* warehouse, token, object, kind, metadata_location, digest, principal, request_id, at_ms */
     STMT_CHANGE_GET, /* warehouse, token */
     STMT_CHANGE_BY_DIGEST, /* warehouse, object, digest */
+    STMT_CHANGE_DETACH, /* warehouse, object, location */
     STMT_CHANGE_PRUNE, /* warehouse, keep_ms, limit */
     STMT_IDEM_GET, /* warehouse, principal, key */
     STMT_IDEM_PUT, /* warehouse, principal, key, digest, object, status, answer, lifetime_ms */

@@ -10,6 +10,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Rows of changes tell where a file is by what follows the object's location. */
+static bool leave_location(
+    struct unit *u, int64_t object, struct str from, struct str to, struct err *err)
+{
+    const struct param p[] = {number_param(u->warehouse), number_param(object), text_param(from)};
+    struct rows rows;
+
+    return str_eq(from, to) || unit_exec(u, STMT_CHANGE_DETACH, p, &rows, err);
+}
+
 /* --- insert --- */
 
 struct insertion {
@@ -114,10 +124,11 @@ static bool twin(
     return true;
 }
 
-static bool replace_row(
-    struct unit *u, struct insertion *w, int64_t id, int64_t ns, struct err *err)
+static bool replace_row(struct unit *u, struct insertion *w, const struct sql_object *there,
+    int64_t ns, struct err *err)
 {
     const struct sql_new_object *o = w->o;
+    int64_t id = there->id;
     struct claim claim = {.by = u->by,
         .object = id,
         .kind = "replace",
@@ -128,6 +139,7 @@ static bool replace_row(
         text_param(o->metadata_location)};
     struct rows rows;
 
+    TRY(leave_location(u, id, there->location, o->location, err));
     TRY(unit_claim(u, &claim, err));
     if (u->end == UNIT_APPLIED)
         return true;
@@ -172,7 +184,7 @@ static bool replace(struct unit *u, void *work, struct err *err)
     TRY(twin(u, o, there->id, &other, err));
     if (other)
         return replace_refused(u, w, SQL_UUID_TAKEN, err);
-    return replace_row(u, w, there->id, ns, err);
+    return replace_row(u, w, there, ns, err);
 }
 
 bool sql_object_replace(struct sql *s, const struct sql_new_object *o, const struct sql_change *by,
@@ -231,7 +243,9 @@ static bool swap_one(
     if (row.n == 0 ||
         !str_eq(rows_str(&row, 0, OBJECT_BY_ID_METADATA_LOCATION), sw->old_metadata_location))
         return swap_lost(u, out, err);
-    struct str location = sw->location.p ? sw->location : rows_str(&row, 0, OBJECT_BY_ID_LOCATION);
+    struct str was = rows_str(&row, 0, OBJECT_BY_ID_LOCATION);
+    struct str location = sw->location.p ? sw->location : was;
+    TRY(leave_location(u, sw->object, was, location, err));
     if (!look)
         TRY(claim_swap(u, sw, location, err));
     if (u->end == UNIT_APPLIED)
