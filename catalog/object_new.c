@@ -218,6 +218,7 @@ static bool registered_metadata(
 {
     if (!store_check(act->a, act->c->store, location, err))
         return err_as(err, ERR_INVALID_ARGUMENT);
+    cache_drop(act->c->cache, location); /* another server may have deleted the file */
     if (object__metadata(act->a, act->c, act->kind, location, out, err))
         /* Reading looks at types only when a commit needs them; clients look at once. */
         return draft_check_bindings(draft_begin(act->a, *out), err) ||
