@@ -4,6 +4,7 @@
 #include "cache.h"
 #include "catalog_priv.h"
 #include "clock.h"
+#include "scan.h"
 #include "uuid.h"
 
 static bool roots_parse(struct catalog *c, const struct catalog_conf *conf, struct err *err)
@@ -26,7 +27,9 @@ bool catalog_new(const struct catalog_conf *conf, struct catalog **out, struct e
     c->sql = conf->sql;
     c->store = conf->store;
     c->transaction_tables = conf->transaction_tables;
-    c->cache = cache_new(conf->cache_bytes, conf->store, conf->metadata_max);
+    c->metadata_max = conf->metadata_max < scan_metadata_limits.bytes ? conf->metadata_max
+                                                                      : scan_metadata_limits.bytes;
+    c->cache = cache_new(conf->cache_bytes, conf->store, c->metadata_max);
     TRY(roots_parse(c, conf, err));
     TRY(sql_warehouse_ensure(c->arena, c->sql, str_from(conf->warehouse_name),
         store_base(conf->store), &c->warehouse, err));

@@ -13,6 +13,7 @@ struct catalog {
     struct location *roots; /* the base first, then the allowed locations */
     size_t n_roots;
     size_t transaction_tables;
+    size_t metadata_max; /* bytes of a metadata file, unpacked */
 };
 
 /* The one translation of technical errors, for a read: nothing changed, the client may try again.

@@ -162,6 +162,49 @@ json_t *draft_refs(struct draft *d)
     return own_object(d, &d->head.refs, &d->refs_own);
 }
 
+/* -- Elements by id -----------------------------------------------------------------------------
+ */
+
+/* Positions plus one, 0 where there is none; of two elements with one id the first. */
+struct draft_index {
+    size_t n, mask;
+    uint32_t slots[];
+};
+
+enum { LOOKS_FEW = 16, INDEX_ROOM = 256 };
+
+/* The slot with the id, or the free one where it belongs. */
+static uint32_t *index_slot(const struct draft *d, enum parts_kind kind, int64_t id)
+{
+    struct draft_index *x = d->index[kind];
+    size_t at = ((uint64_t)id * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+    while (x->slots[at & x->mask] && d->parts[kind].v[x->slots[at & x->mask] - 1].id != id)
+        at++;
+    return &x->slots[at & x->mask];
+}
+
+static void index_add(struct draft *d, enum parts_kind kind, size_t i)
+{
+    uint32_t *slot = index_slot(d, kind, d->parts[kind].v[i].id);
+    if (*slot)
+        return;
+    *slot = (uint32_t)i + 1;
+    d->index[kind]->n++;
+}
+
+static void index_make(struct draft *d, enum parts_kind kind)
+{
+    size_t n = d->parts[kind].n, cap = INDEX_ROOM;
+    while (cap < 4 * n)
+        cap *= 2;
+    struct draft_index *x = arena_alloc(d->arena, sizeof(*x) + cap * sizeof(x->slots[0]));
+    memset(x, 0, sizeof(*x) + cap * sizeof(x->slots[0]));
+    x->mask = cap - 1;
+    d->index[kind] = x;
+    for (size_t i = 0; i < n; i++)
+        index_add(d, kind, i);
+}
+
 /* Room for one more, in an array of our own. */
 static void make_room(struct draft *d, enum parts_kind kind)
 {
@@ -181,6 +224,7 @@ struct parts *draft_own(struct draft *d, enum parts_kind kind)
 {
     if (!d->parts_own[kind])
         make_room(d, kind);
+    d->index[kind] = NULL;
     return &d->parts[kind];
 }
 
@@ -189,8 +233,12 @@ struct part *draft_append(struct draft *d, enum parts_kind kind, struct part par
     make_room(d, kind);
     struct parts *p = &d->parts[kind];
     part.added = true;
-    p->v[p->n] = part;
-    return &p->v[p->n++];
+    p->v[p->n++] = part;
+    if (d->index[kind] && 2 * d->index[kind]->n > d->index[kind]->mask)
+        d->index[kind] = NULL;
+    else if (d->index[kind])
+        index_add(d, kind, p->n - 1);
+    return &p->v[p->n - 1];
 }
 
 struct part *draft_append_tree(
@@ -205,11 +253,32 @@ struct part *draft_append_tree(
 struct part *draft_find(struct draft *d, enum parts_kind kind, int64_t id)
 {
     struct parts *p = &d->parts[kind];
+    /* Most requests look for one or two. */
+    if (d->index[kind] || ++d->looks[kind] > LOOKS_FEW) {
+        if (!d->index[kind])
+            index_make(d, kind);
+        uint32_t slot = *index_slot(d, kind, id);
+        return slot ? &p->v[slot - 1] : NULL;
+    }
     for (size_t i = 0; i < p->n; i++) {
         if (p->v[i].id == id)
             return &p->v[i];
     }
     return NULL;
+}
+
+void draft_put(struct draft *d, enum parts_kind kind, struct part part)
+{
+    struct part *there = draft_find(d, kind, part.id);
+    if (!there) {
+        draft_append(d, kind, part);
+        return;
+    }
+    size_t i = (size_t)(there - d->parts[kind].v);
+    if (!d->parts_own[kind])
+        make_room(d, kind);
+    part.added = true;
+    d->parts[kind].v[i] = part;
 }
 
 size_t draft_remove(struct draft *d, enum parts_kind kind, const struct id_list *sorted)

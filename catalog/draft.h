@@ -38,7 +38,10 @@ struct draft {
     int64_t last_schema, last_spec, last_order, last_version;
     struct draft_guess *guesses; /* ids that the client expected for what it added */
     struct id_list added_snapshots;
-    struct id_list set_on_main; /* snapshots some set-snapshot-ref put on main */
+    struct id_list collected;               /* by remove-snapshots, not yet removed */
+    struct draft_index *index[PARTS_COUNT]; /* by id; NULL: none made yet */
+    unsigned looks[PARTS_COUNT];            /* before there was one */
+    struct id_list set_on_main;             /* snapshots some set-snapshot-ref put on main */
     bool snapshots_removed;
     struct id_list added_versions;
     struct part version_line; /* for the version log, at the end; p NULL: none */
@@ -80,6 +83,8 @@ json_t *draft_refs(struct draft *d); /* own object; entries are replaced, never 
 /* Appends an element with its text (in the arena) and scalars. */
 struct part *draft_append(struct draft *d, enum parts_kind kind, struct part part);
 struct part *draft_find(struct draft *d, enum parts_kind kind, int64_t id);
+/* In the place of the element with that id, else at the end. */
+void draft_put(struct draft *d, enum parts_kind kind, struct part part);
 /* Removes the elements with these ids (sorted list); how many there were. */
 size_t draft_remove(struct draft *d, enum parts_kind kind, const struct id_list *sorted);
 void draft_remove_at(struct draft *d, enum parts_kind kind, size_t i);

@@ -493,8 +493,20 @@ bool draft_next(struct draft *d, struct err *err)
     return true;
 }
 
+/* What could not be read again must not be written. */
+static bool check_members(const struct draft *d, struct err *err)
+{
+    size_t properties = json_object_size(d->head.properties), refs = json_object_size(d->head.refs);
+    if (properties <= METADATA_MEMBERS_MAX && refs <= METADATA_MEMBERS_MAX)
+        return true;
+    return err_set(err, ERR_INVALID_ARGUMENT,
+        "Too many properties or refs: %zu and %zu, at most %d of each", properties, refs,
+        METADATA_MEMBERS_MAX);
+}
+
 bool draft_finish(struct draft *d, struct str file_location, struct metadata **out, struct err *err)
 {
+    TRY(check_members(d, err));
     TRY(d->kind == METADATA_VIEW ? draft__end_view(d, err) : end_table(d, err));
     *out = write_document(d, file_location);
     return true;

@@ -263,7 +263,7 @@ bool metadata_from_file_max(
 bool metadata_from_file(
     struct str bytes, struct str location, struct metadata **out, struct err *err)
 {
-    return metadata_from_file_max(bytes, location, scan_metadata_limits.bytes, out, err);
+    return metadata_from_file_max(bytes, location, METADATA_USUAL_MAX, out, err);
 }
 
 /* -- Looking at it ---------------------------------------------------------------------------- */

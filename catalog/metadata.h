@@ -73,6 +73,8 @@ struct head {
     json_t *refs;                /* object */
 };
 
+enum { METADATA_USUAL_MAX = 256 << 20 /* bytes of a document */ };
+
 enum variant { VARIANT_ALL, VARIANT_REFS }; /* loadTable's snapshots parameter */
 
 /* From the bytes of a metadata file (gzip is recognised by content), validated as a whole: syntax,
@@ -83,7 +85,7 @@ enum variant { VARIANT_ALL, VARIANT_REFS }; /* loadTable's snapshots parameter *
  * above the limits. */
 MUST bool metadata_from_file(
     struct str bytes, struct str location, struct metadata **out, struct err *err);
-/* The same with a limit below the usual 256 MB for the unpacked text. */
+/* The same with another limit than the usual one for the unpacked text. */
 MUST bool metadata_from_file_max(
     struct str bytes, struct str location, size_t max, struct metadata **out, struct err *err);
 

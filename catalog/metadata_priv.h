@@ -8,6 +8,9 @@
 #include "metadata.h"
 #include "ref.h"
 
+/* What a document's properties, and its refs, may number: they are kept as trees. */
+enum { METADATA_MEMBERS_MAX = 200000 };
+
 enum { METADATA_VARIANTS = 2, METADATA_ETAG = 29 /* W/"…", 24 hexadecimal digits and a letter */ };
 
 struct pieces {

@@ -7,7 +7,7 @@
 #include "metric.h"
 #include "scan.h"
 
-enum { MEMBERS_ROOM = 32, PARTS_ROOM = 8, TREE_MAX = 200000 };
+enum { MEMBERS_ROOM = 32, PARTS_ROOM = 8 };
 
 static const int64_t newest_format[METADATA_KINDS] = {[METADATA_TABLE] = 3, [METADATA_VIEW] = 1};
 
@@ -336,8 +336,9 @@ static bool read_parts(struct reader *r, enum parts_kind kind)
 static bool to_tree(struct reader *r, struct str text, size_t n, json_t **out)
 {
     json_error_t why;
-    if (n > TREE_MAX)
-        return err_set(r->err, ERR_BAD_REQUEST, "%zu members, the limit is %d", n, TREE_MAX);
+    if (n > METADATA_MEMBERS_MAX)
+        return err_set(
+            r->err, ERR_BAD_REQUEST, "%zu members, the limit is %d", n, METADATA_MEMBERS_MAX);
     metric_add(METRIC_json_parses_total, 1);
     *out = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, &why);
     return *out || err_set(r->err, ERR_BAD_REQUEST, "%s", why.text);

@@ -48,6 +48,19 @@ void object__make_dirs(struct arena *a, struct catalog *c, struct str location)
     }
 }
 
+/* Nobody could load the object any more; an earlier state is still readable. */
+static bool check_size(
+    const struct catalog *c, const struct str *pieces, size_t n_pieces, struct err *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_pieces; i++)
+        n += pieces[i].n;
+    return n <= c->metadata_max ||
+           err_set(err, ERR_INVALID_ARGUMENT,
+               "The metadata would have %zu bytes, at most %zu are allowed (FIRN_METADATA_LIMIT)",
+               n, c->metadata_max);
+}
+
 bool object__write(
     struct arena *a, struct catalog *c, struct draft *d, struct written *out, struct err *err)
 {
@@ -60,6 +73,7 @@ bool object__write(
     TRY(draft_finish(d, w.location, &m, err));
     struct str *pieces;
     size_t n = metadata_document(a, m, VARIANT_ALL, &pieces);
+    TRY(check_size(c, pieces, n, err));
     struct str packed;
     if (gzip) {
         packed = metadata_gzip(a, m);

@@ -11,10 +11,10 @@
 #include "scan_priv.h"
 
 const struct scan_limits scan_body_limits = {
-    .bytes = 32u << 20, .tokens = 200000, .string = 1u << 20, .depth = 64};
+    .bytes = 1u << 30, .tokens = 500000, .string = 1u << 20, .depth = 64};
 /* Deeper than a body may be: what came in a body lies some levels lower in the document. */
 const struct scan_limits scan_metadata_limits = {
-    .bytes = 256u << 20, .tokens = SIZE_MAX, .string = 1u << 20, .depth = 72};
+    .bytes = UINT32_MAX, .tokens = SIZE_MAX, .string = 1u << 20, .depth = 72};
 
 enum {
     KEYS_FEW = 32,       /* up to here a key is compared with the others when it is read */

@@ -17,8 +17,8 @@ struct scan_limits {
     size_t string; /* bytes of one string */
     unsigned depth;
 };
-extern const struct scan_limits scan_body_limits;     /* 32 MB, 200,000 tokens, 1 MiB, 64 */
-extern const struct scan_limits scan_metadata_limits; /* 256 MB, no token limit, 1 MiB, 64 */
+extern const struct scan_limits scan_body_limits;     /* 1 GB, 500,000 tokens, 1 MiB, 64 */
+extern const struct scan_limits scan_metadata_limits; /* 4 GB, no token limit, 1 MiB, 72 */
 
 /* The whole text is one well-formed JSON value with nothing behind it. ERR_BAD_REQUEST says at
  * which byte and, for a broken limit, which one; ERR_TOO_LARGE for bytes. No NUL in strings. */

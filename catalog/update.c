@@ -85,8 +85,12 @@ bool updates_apply(struct draft *d, const json_t *updates, struct err *err)
     for (size_t i = 0; i < json_array_size(updates); i++) {
         struct at at = at_element(d->arena, all, i);
         const struct action *action = action_of(at.json, i, err);
-        if (!action || !action->apply[d->kind](d, at, err))
+        if (!action)
             return false;
+        if (action->apply[d->kind] != update__remove_snapshots)
+            draft__remove_collected(d);
+        TRY(action->apply[d->kind](d, at, err));
     }
+    draft__remove_collected(d);
     return true;
 }

@@ -69,6 +69,9 @@ MUST bool draft__check_format_version(int64_t version, struct err *err);
 
 /* A line of the snapshot log. */
 void draft__log_snapshot(struct draft *d, int64_t snapshot_id, int64_t ms);
+/* What the remove-snapshots so far named goes now, in one pass: expiry sends thousands of them,
+ * each with one id. */
+void draft__remove_collected(struct draft *d);
 /* Each of these is compared with all that are there: a request may name so many and no more.
  * ERR_BAD_REQUEST. */
 MUST bool draft__count_named(struct draft *d, enum parts_kind kind, struct err *err);

@@ -146,32 +146,44 @@ static bool id_missing(const json_t *field)
     return !id || json_is_null(id);
 }
 
-/* The id that a field of the same source and transform has in an older spec, or PART_NONE. */
-static int64_t known_field_id(struct draft *d, const json_t *field)
+/* By what a field is known again in another spec: "17 bucket[4]". */
+static const char *field_key(struct arena *a, const json_t *field)
 {
-    const json_t *source = json_object_get(field, "source-id");
     struct str transform = json_text(json_object_get(field, "transform"));
+    const json_t *source = json_object_get(field, "source-id");
+    if (!json_is_integer(source) || !transform.p)
+        return NULL;
+    struct str key =
+        arena_printf(a, "%lld %.*s", (long long)json_integer_value(source), STR_ARG(transform));
+    char *p = arena_cstr(a, key);
+    for (size_t i = 0; i < key.n; i++)
+        p[i] = p[i] >= 'A' && p[i] <= 'Z' ? (char)(p[i] + ('a' - 'A')) : p[i];
+    return p;
+}
+
+/* The ids that fields have in the specs so far, in the newest one that has such a field. */
+static json_t *known_fields(struct draft *d)
+{
+    json_t *known = draft__hold(d->arena, json_object());
     size_t k;
     json_t *old;
     for (size_t i = d->parts[PARTS_SPECS].n; i-- > 0;) {
         const json_t *spec = draft_tree(d, &d->parts[PARTS_SPECS].v[i]);
         json_array_foreach(json_object_get(spec, "fields"), k, old)
         {
-            if (source && json_equal(json_object_get(old, "source-id"), source) &&
-                str_eq_nocase(json_text(json_object_get(old, "transform")), transform))
-                return json_integer_value(json_object_get(old, "field-id"));
+            const char *key = field_key(d->arena, old);
+            if (key && !json_object_get(known, key))
+                json_object_set(known, key, json_object_get(old, "field-id"));
         }
     }
-    return PART_NONE;
+    return known;
 }
 
-static bool id_taken(const json_t *fields, size_t n, int64_t id)
+/* Takes the id out of those that fields of this spec may still get. */
+static bool take_id(struct arena *a, json_t *taken, int64_t id)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (json_integer_value(json_object_get(json_array_get(fields, i), "field-id")) == id)
-            return true;
-    }
-    return false;
+    const char *key = arena_printf(a, "%lld", (long long)id).p;
+    return !json_object_get(taken, key) && json_object_set_new(taken, key, json_true()) == 0;
 }
 
 /* Field ids of a spec that came without: v1 counts from 1000, later versions keep a field's id
@@ -179,10 +191,15 @@ static bool id_taken(const json_t *fields, size_t n, int64_t id)
 static void give_field_ids(struct draft *d, json_t *fields)
 {
     int64_t next = max(d->head.last_partition_id, 999);
+    bool counts = d->head.format_version == 1;
+    const json_t *known = counts ? NULL : known_fields(d);
+    json_t *taken = draft__hold(d->arena, json_object());
     for (size_t i = 0; i < json_array_size(fields); i++) {
         json_t *f = json_array_get(fields, i);
-        int64_t id = d->head.format_version == 1 ? 1000 + (int64_t)i : known_field_id(d, f);
-        if (id == PART_NONE || id_taken(fields, i, id))
+        const char *key = counts ? NULL : field_key(d->arena, f);
+        const json_t *same = key ? json_object_get(known, key) : NULL;
+        int64_t id = counts ? 1000 + (int64_t)i : same ? json_integer_value(same) : PART_NONE;
+        while (id == PART_NONE || !take_id(d->arena, taken, id))
             id = ++next;
         json_object_set_new(f, "field-id", json_integer(id));
     }

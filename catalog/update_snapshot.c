@@ -320,16 +320,25 @@ static void drop_dangling_refs(struct draft *d, const struct id_list *gone)
 
 bool update__remove_snapshots(struct draft *d, struct at at, struct err *err)
 {
-    struct id_list ids, gone = {0};
+    struct id_list ids;
     TRY(at_ids(d->arena, at, "snapshot-ids", &ids, err));
-    id_list_sort(&ids);
+    for (size_t i = 0; i < ids.n; i++)
+        id_list_add(d->arena, &d->collected, ids.v[i]);
+    return true;
+}
+
+void draft__remove_collected(struct draft *d)
+{
+    struct id_list ids = d->collected, gone = {0};
     const struct parts *all = &d->parts[PARTS_SNAPSHOTS];
-    for (size_t i = 0; i < all->n; i++) {
+    d->collected = (struct id_list){0};
+    id_list_sort(&ids);
+    for (size_t i = 0; ids.n && i < all->n; i++) {
         if (id_list_has_sorted(&ids, all->v[i].id))
             id_list_add(d->arena, &gone, all->v[i].id);
     }
     if (!gone.n)
-        return true;
+        return;
     id_list_sort(&gone);
     draft_remove(d, PARTS_SNAPSHOTS, &gone);
     draft_remove(d, PARTS_STATISTICS, &gone);
@@ -337,7 +346,6 @@ bool update__remove_snapshots(struct draft *d, struct at at, struct err *err)
     drop_dangling_refs(d, &gone);
     d->snapshots_removed = true;
     draft_record(d);
-    return true;
 }
 
 /* -- statistics -------------------------------------------------------------------------------- */
@@ -348,12 +356,7 @@ static void put_entry(struct draft *d, enum parts_kind kind, int64_t id, const j
     struct str text = draft_dump(d, entry);
     struct part part = {
         .p = text.p, .n = (uint32_t)text.n, .id = id, .parent = PART_NONE, .added = true};
-    if (draft_find(d, kind, id)) {
-        draft_own(d, kind);
-        *draft_find(d, kind, id) = part;
-    } else {
-        draft_append(d, kind, part);
-    }
+    draft_put(d, kind, part);
     draft_record(d);
 }
 
