@@ -119,6 +119,8 @@ struct deflated {
     size_t plain;
 };
 bool metadata_deflated(const struct metadata *m, enum variant v, struct deflated *out);
+/* Would that make it now, and take too long for a lane that never blocks? */
+bool metadata_pack_blocks(const struct metadata *m, enum variant v);
 /* The document as a gzip file, for tables that ask for compressed metadata. In the arena. */
 struct str metadata_gzip(struct arena *a, const struct metadata *m);
 /* Weak entity tag with quotes, of the pointer and the variant: W/"…". Lives as long as the

@@ -235,10 +235,22 @@ static size_t plain_size(const struct metadata *m, enum variant v)
     return n;
 }
 
+static enum variant really(const struct metadata *m, enum variant v)
+{
+    return v == VARIANT_REFS && refs_pieces(m)->n == 1 ? VARIANT_ALL /* nothing is left out */ : v;
+}
+
+bool metadata_pack_blocks(const struct metadata *m, enum variant v)
+{
+    v = really(m, v);
+    return !lane_may_block() && plain_size(m, v) > FAST_LANE_MAX &&
+           !atomic_load_explicit(&m->lazy->packed[v], memory_order_acquire) &&
+           atomic_load_explicit(&m->lazy->asked, memory_order_relaxed);
+}
+
 bool metadata_deflated(const struct metadata *m, enum variant v, struct deflated *out)
 {
-    if (v == VARIANT_REFS && refs_pieces(m)->n == 1)
-        v = VARIANT_ALL; /* nothing is left out */
+    v = really(m, v);
     const struct packed *p = atomic_load_explicit(&m->lazy->packed[v], memory_order_acquire);
     size_t n = p ? p->deflated.plain : plain_size(m, v);
     if (n < WORTH_IT)

@@ -216,6 +216,8 @@ static void loaded_headers(struct call *c, const struct loaded *t, enum variant 
 
 bool reply_loaded(struct call *c, const struct loaded *t, enum variant v)
 {
+    if (accepts_gzip(c) && metadata_pack_blocks(t->metadata, v))
+        return err_set(&c->err, ERR_WOULD_BLOCK, "the document is large and not yet packed");
     loaded_headers(c, t, v);
     loaded_body(c, t, v, STR(",\"config\":{}}"));
     return true;
