@@ -230,11 +230,12 @@ LIMIT 1
 DELETE FROM location WHERE warehouse_id = $1 AND object_id = $2
 RETURNING authority, parent_path AS parent
 
--- A folder that nothing lies in any more.
+-- A folder that nothing lies in any more. With a limit: PostgreSQL would gather all that lies in it,
+-- as long as it has not counted the rows.
 -- name: location_prune (authority, path) -> parent
 DELETE FROM location
-WHERE authority = $1 AND path = $2 AND object_id IS NULL AND NOT EXISTS (
-    SELECT 1 FROM location c WHERE c.authority = location.authority AND c.parent_path = location.path)
+WHERE authority = $1 AND path = $2 AND object_id IS NULL
+    AND (SELECT c.path FROM location c WHERE c.authority = $1 AND c.parent_path = $2 LIMIT 1) IS NULL
 RETURNING parent_path AS parent
 
 -- --- changes ------------------------------------------------------------------------------------

@@ -526,13 +526,13 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .name = "location_prune",
         .text[ENGINE_PG] =
             "DELETE FROM location\n"
-            "WHERE authority = $1 AND path = $2 AND object_id IS NULL AND NOT EXISTS (\n"
-            "    SELECT 1 FROM location c WHERE c.authority = location.authority AND c.parent_path = location.path)\n"
+            "WHERE authority = $1 AND path = $2 AND object_id IS NULL\n"
+            "    AND (SELECT c.path FROM location c WHERE c.authority = $1 AND c.parent_path = $2 LIMIT 1) IS NULL\n"
             "RETURNING parent_path AS parent",
         .text[ENGINE_LITE] =
             "DELETE FROM location\n"
-            "WHERE authority = $1 AND path = $2 AND object_id IS NULL AND NOT EXISTS (\n"
-            "    SELECT 1 FROM location c WHERE c.authority = location.authority AND c.parent_path = location.path)\n"
+            "WHERE authority = $1 AND path = $2 AND object_id IS NULL\n"
+            "    AND (SELECT c.path FROM location c WHERE c.authority = $1 AND c.parent_path = $2 LIMIT 1) IS NULL\n"
             "RETURNING parent_path AS parent",
         .params = 2,
         .columns = 1,
