@@ -26,10 +26,11 @@ def crowd(server, api):
     api.create(ns, "seed", simple()).ok()
     numbers = f"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {N}) "
     rows = "FROM object o JOIN location l ON l.object_id = o.id CROSS JOIN n WHERE o.name = 'seed' "
-    server.sql(numbers + "INSERT INTO object (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location) "
+    server.sql(numbers + "INSERT INTO object "
+               "(warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location) "
                "SELECT o.warehouse_id, n.i, o.namespace_id, 'table_' || CAST(1000000 + n.i AS TEXT), 1, "
-               "CAST(10000000 + n.i AS TEXT) || '-0000-4000-8000-000000000000', o.location || '-' || CAST(n.i AS TEXT), "
-               "o.metadata_location " + rows + "RETURNING id")
+               "CAST(10000000 + n.i AS TEXT) || '-0000-4000-8000-000000000000', "
+               "o.location || '-' || CAST(n.i AS TEXT), o.metadata_location " + rows + "RETURNING id")
     server.sql(numbers + "INSERT INTO location (authority, path, parent_path, warehouse_id, object_id) "
                "SELECT l.authority, l.path || '-' || CAST(n.i AS TEXT), l.parent_path, l.warehouse_id, n.i " + rows
                + "RETURNING object_id")

@@ -45,7 +45,8 @@ def test_partition_fields(api):
     ids = {}
     for word in ("p", "q"):
         fields = [(f"{word}{i}", "bucket[16]", i, None) for i in range(1, COLUMNS + 1)]
-        found = table.apply({"action": "add-spec", "spec": spec(*fields)}, {"action": "set-default-spec", "spec-id": -1})
+        found = table.apply({"action": "add-spec", "spec": spec(*fields)},
+                            {"action": "set-default-spec", "spec-id": -1})
         ids[word] = [f["field-id"] for f in found["partition-specs"][-1]["fields"]]
     assert ids["p"] == ids["q"] == [*range(1000, 1000 + COLUMNS)]
     found = table.apply({"action": "add-sort-order", "sort-order": order(

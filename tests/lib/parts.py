@@ -160,6 +160,17 @@ def fault(run):
            env=run.postgres().environment() | run.seaweed().environment())
 
 
+def model(run):
+    command = [PYTHON, ROOT / "tests/model/main.py", "--ops", "20000"]
+    for env in ({"FIRN_TEST_DB": "sqlite"}, run.postgres().environment()):
+        run.counted("model", command, env={"FIRN_BIN": str(binary(run))} | env)
+
+
+def large(run):
+    pytest(run, "tests/large", "release", limit=300)
+    pytest(run, "tests/large/test_names.py", "release", limit=300, env=run.postgres().environment())
+
+
 def fuzz(run):
     folder = build(run, "fuzz")
     env = {"ASAN_OPTIONS": ASAN, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
@@ -320,6 +331,8 @@ PARTS = (
          ("build",)),
     Part("api-tsan", "racing requests under TSan", api_tsan, PG, ("build",)),
     Part("unit-asan", "unit tests under ASan and UBSan", unit_asan, PG, ("build",)),
+    Part("model", "random operations against a model, on both databases", model, PG, ("build",)),
+    Part("large", "histories, namespaces, schemas and maps as large as they get", large, PG, ("build",)),
     Part("fuzz", "corpora and a short run of every fuzz target", fuzz, ("build", "clang"), ("build",)),
     Part("rgw", "object storage and tables on Ceph RGW", rgw, (*PG, "rgw"), ("build",)),
     Part("s3", "object storage on SeaweedFS, botocore judges signatures", s3, BUILD, ("build",)),

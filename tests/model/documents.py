@@ -488,6 +488,9 @@ class Draft:
         need(by_id(t["sort-orders"], "order-id", t["default-sort-order-id"]) is not None, ARGUMENT)
 
 
+COUNTED = {"last-assigned-field-id": "last-column-id", "last-assigned-partition-id": "last-partition-id"}
+
+
 def check_requirements(table, requirements):
     for r in requirements or ():
         kind = r["type"]
@@ -499,13 +502,8 @@ def check_requirements(table, requirements):
             ref, given = table["refs"].get(r["ref"]), r.get("snapshot-id")
             requires(given in (None, -1) if ref is None else given == ref["snapshot-id"])
         else:
-            member = {"assert-last-assigned-field-id": "last-column-id", "assert-current-schema-id": "current-schema-id",
-                      "assert-last-assigned-partition-id": "last-partition-id",
-                      "assert-default-spec-id": "default-spec-id",
-                      "assert-default-sort-order-id": "default-sort-order-id"}[kind]
-            given = {"last-column-id": "last-assigned-field-id",
-                     "last-partition-id": "last-assigned-partition-id"}.get(member, member)
-            requires(r[given] == table[member])
+            given = kind.removeprefix("assert-")
+            requires(r[given] == table[COUNTED.get(given, given)])
 
 
 def only_refs(table):

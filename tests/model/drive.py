@@ -198,7 +198,8 @@ class Run:
         if expected.json is not None:
             agree(seen.json == expected.json, f"expected {expected.json}, found {seen}")
         if expected.document is not None:
-            agree(seen.json.get("metadata-location") == expected.file, f"expected the file {expected.file}, found {seen}")
+            file = seen.json.get("metadata-location")
+            agree(file == expected.file, f"expected the file {expected.file}, found {seen}")
             self.compare_document(expected.document, seen)
         if expected.mode:
             self.catalog.check_tag(expected, seen.headers.get("etag"))

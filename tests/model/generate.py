@@ -106,7 +106,8 @@ class Generator:
         if self.run.tokens and self.one_in(2):
             token, (op, path, _) = self.rng.choice(list(self.run.tokens.values())[-4:])
             if not self.one_in(6):
-                return {"op": op, "ns": ["@root", *path[1:]], "token": self.symbol(token), "size": self.rng.randint(1, 3)}
+                return {"op": op, "ns": ["@root", *path[1:]], "token": self.symbol(token),
+                        "size": self.rng.randint(1, 3)}
             return {"ns": self.path(), "token": self.symbol(token)}
         op = {"ns": self.path()}
         if not self.one_in(3):
@@ -230,7 +231,8 @@ class Generator:
         if self.one_in(3) and self.run.catalog.tagged:
             found = self.object((op["ns"], op["name"]))
             tag = found and self.catalog.tags.get((found.file, op.get("snapshots", "all")))
-            op["inm"] = self.symbol(tag if tag and not self.one_in(4) else self.rng.choice(list(self.catalog.tagged)[-6:]))
+            other = self.rng.choice(list(self.catalog.tagged)[-6:])
+            op["inm"] = self.symbol(tag if tag and not self.one_in(4) else other)
         return op
 
     def table_exists(self):
@@ -303,15 +305,17 @@ class Generator:
     def requirements(self, document):
         if document is None:
             return []
+
         def close(n):
             return n if not self.one_in(12) else n + 1
 
         ref = self.rng.choice(REFS)
+        at = document["refs"].get(ref, {}).get("snapshot-id")
         all_ = [
             {"type": "assert-table-uuid", "uuid": self.symbol(document["table-uuid"]) if not self.one_in(20)
              else "00000000-0000-4000-8000-000000000000"},
-            {"type": "assert-ref-snapshot-id", "ref": ref, "snapshot-id": (
-                document["refs"].get(ref, {}).get("snapshot-id") if not self.one_in(12) else self.rng.choice((7, None)))},
+            {"type": "assert-ref-snapshot-id", "ref": ref, "snapshot-id": at
+             if not self.one_in(12) else self.rng.choice((7, None))},
             {"type": "assert-last-assigned-field-id", "last-assigned-field-id": close(document["last-column-id"])},
             {"type": "assert-current-schema-id", "current-schema-id": close(document["current-schema-id"])},
             {"type": "assert-last-assigned-partition-id",
@@ -326,10 +330,10 @@ class Generator:
             return [{"action": "set-properties", "updates": self.properties()}]
         found = []
         for _ in range(self.rng.choice((1, 1, 1, 2, 3))):
+            many = len(document["snapshots"]) // 3, len(document["schemas"]) // 3
             found += self.rng.choices(
                 (self.append, self.evolve, self.repartition, self.resort, self.small, self.ref, self.expire,
-                 self.statistics, self.shrink),
-                (8, 3, 2, 2, 5, 4, 2 + len(document["snapshots"]) // 3, 2, 1 + len(document["schemas"]) // 3))[0](document)
+                 self.statistics, self.shrink), (8, 3, 2, 2, 5, 4, 2 + many[0], 2, 1 + many[1]))[0](document)
         return found
 
     def append(self, document):
@@ -355,7 +359,8 @@ class Generator:
     def set_ref(self, number):
         name = self.rng.choice(REFS)
         tag = name.startswith("t") or self.one_in(25)
-        ref = {"action": "set-snapshot-ref", "ref-name": name, "type": "tag" if tag else "branch", "snapshot-id": number}
+        ref = {"action": "set-snapshot-ref", "ref-name": name, "type": "tag" if tag else "branch",
+               "snapshot-id": number}
         if self.one_in(5):
             ref["max-ref-age-ms"] = self.rng.choice((1000, 2000, 0))
         if self.one_in(8):
@@ -379,7 +384,8 @@ class Generator:
         kind = self.rng.choice(("statistics", "partition-statistics"))
         if self.one_in(3):
             return [{"action": f"remove-{kind}", "snapshot-id": number}]
-        entry = {"snapshot-id": number, "statistics-path": f"@base/@root/s{self.rng.randrange(3)}", "file-size-in-bytes": 5}
+        entry = {"snapshot-id": number, "statistics-path": f"@base/@root/s{self.rng.randrange(3)}",
+                 "file-size-in-bytes": 5}
         if kind == "statistics":
             entry |= {"file-footer-size-in-bytes": 2, "blob-metadata": []}
         return [{"action": f"set-{kind}", kind: entry}]

@@ -22,11 +22,13 @@ from drive import Run  # noqa: E402
 from firn_server import Server  # noqa: E402
 from generate import Generator  # noqa: E402
 from prepare import CACHE, ROOT, say  # noqa: E402
+from race import race  # noqa: E402
 from services import Postgres  # noqa: E402
 
 WORKERS = 2
 LENGTHS = (100, 400, 400, 400, 1500)
 REPLICAS = 2
+RACE = 1200  # commits of several clients at once
 
 
 # --- one sequence -------------------------------------------------------------------------
@@ -200,9 +202,12 @@ def go(options, servers):
     took = time.monotonic() - begun
     if failure:
         report(servers, *failure)
+    wrong = race(servers, options.seed, min(options.ops, RACE))
+    say(f"several clients at once: {wrong or 'one order'}")
+    failed = bool(failure) + bool(wrong)
     say(f"{total} operations in {sequences} sequences, seed {options.seed}, {took:.0f} s, "
-        f"{total / took:.0f} operations a second: {sequences - bool(failure)} passed, {int(bool(failure))} failed")
-    return 1 if failure else 0
+        f"{total / took:.0f} operations a second: {sequences + 1 - failed} passed, {failed} failed")
+    return 1 if failed else 0
 
 
 def build():
