@@ -489,7 +489,8 @@ bool draft_next(struct draft *d, struct err *err)
     TRY(correct_snapshot_log(d, err));
     d->last_schema = d->last_spec = d->last_order = PART_NONE;
     d->guesses = NULL;
-    d->set_on_main = (struct id_list){0};
+    d->added_snapshots = d->set_on_main = (struct id_list){0};
+    d->snapshots_removed = false;
     return true;
 }
 

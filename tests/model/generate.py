@@ -297,10 +297,15 @@ class Generator:
             # who moves first would decide
             change["updates"] = [u for u in change["updates"] if u["action"] != "set-location"]
             changes.append(change)
-            if self.one_in(8):
-                changes.append(change | {"requirements": [], "updates": [
-                    u for u in self.updates(self.run.document(change["identifier"])) if u["action"] != "set-location"]})
+            if self.one_in(6):
+                changes.append(change | {"requirements": [], "updates": self.more_updates(change)})
         return {"body": {"table-changes": changes}}
+
+    def more_updates(self, change):
+        """Of the same table once more, on what the first have made of it."""
+        updates = [u for u in self.updates(self.run.document(change["identifier"])) if u["action"] != "set-location"]
+        added = [u["snapshot"]["snapshot-id"] for u in change["updates"] if u["action"] == "add-snapshot"]
+        return ([self.set_ref(self.rng.choice(added))] if added and self.one_in(2) else []) + updates
 
     def requirements(self, document):
         if document is None:
