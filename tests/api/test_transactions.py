@@ -359,3 +359,14 @@ def test_racing_creates_in_transactions(server, api, ns):
     assert sorted(got) == [204] + [409] * 11
     assert api.names(ns) == ["x", "y"]
     assert len([f for f in api.store.list() if f"/{ns}/" in f and f.endswith(".metadata.json")]) == 2
+
+
+def test_the_same_table_twice_is_two_commits(api, ns):
+    """The history of two requests: a snapshot that the first one added was there before the second."""
+    table = api.table(ns)
+    identifier = {"namespace": [ns], "name": table.name}
+    first = [add_snapshot(5, 1, location=table.location)]
+    second = [set_ref("main", 5), add_snapshot(6, 2, 5, table.location), set_ref("main", 6)]
+    api.post("/v1/transactions/commit", {"table-changes": [
+        {"identifier": identifier, "requirements": [], "updates": u} for u in (first, second)]}).expect(204)
+    assert [e["snapshot-id"] for e in table.metadata["snapshot-log"]] == [5, 6]
