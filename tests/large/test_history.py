@@ -76,6 +76,14 @@ def test_load(big, memory):
     assert memory.kept() < SIZE
 
 
+def test_load_packed(big, memory):
+    """The same bytes, a tenth of them on the way, though no cache keeps the document."""
+    answer = big.ask(**{"Accept-Encoding": "gzip"})
+    assert answer.header("Content-Encoding") == "gzip" and len(answer.raw) < len(answer.body) / 10
+    assert big.text in answer.body
+    assert memory.peak() < 3 * SIZE
+
+
 def test_eight_readers(server, big, memory):
     """They share what they read."""
     def read(i):
