@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -17,6 +16,7 @@
 #include "log.h"
 #include "metric.h"
 #include "reports.h"
+#include "thread.h"
 
 enum {
     CONNECTIONS = 32,
@@ -24,11 +24,6 @@ enum {
     METRICS_MAX = 16 * 1024 * 1024,
     REPORTS_MAX = 4 * 1024 * 1024,
     ASK_TIMEOUT_MS = 2000,
-#ifdef FIRN_SANITIZE
-    STACK_BYTES = 4 * 1024 * 1024,
-#else
-    STACK_BYTES = 256 * 1024,
-#endif
 };
 
 struct admin {
@@ -145,18 +140,10 @@ static void *thread_main(void *arg)
 
 static bool start_thread(struct admin *a, struct err *err)
 {
-    pthread_attr_t attr;
-
     a->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (a->event < 0)
         return err_set(err, ERR_INTERNAL, "cannot make an event: %s", strerror(errno));
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    int failed = pthread_create(&a->thread, &attr, thread_main, a);
-    pthread_attr_destroy(&attr);
-    if (failed)
-        return err_set(err, ERR_INTERNAL, "cannot start the admin thread: %s", strerror(failed));
-    return true;
+    return thread_start("firn-admin", thread_main, a, &a->thread, err);
 }
 
 bool admin_start(const struct server *server, int listen_fd, struct admin **out, struct err *err)

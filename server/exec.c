@@ -3,14 +3,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <string.h>
-#include <time.h>
 
 #include "clock.h"
 #include "fault.h"
 #include "lane.h"
 #include "log.h"
 #include "metric.h"
+#include "thread.h"
 
 STAILQ_HEAD(task_queue, exec_task);
 
@@ -24,12 +23,6 @@ struct key {
 LIST_HEAD(key_list, key);
 
 enum { KEY_BUCKETS = 256 };
-
-#ifdef FIRN_SANITIZE
-enum { STACK_BYTES = 4 * 1024 * 1024 }; /* instrumented frames are larger */
-#else
-enum { STACK_BYTES = 512 * 1024 };
-#endif
 
 struct exec {
     struct exec_conf conf;
@@ -137,37 +130,18 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-static void cond_init(pthread_cond_t *c)
-{
-    pthread_condattr_t attr;
-
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(c, &attr);
-    pthread_condattr_destroy(&attr);
-}
-
 static bool start_threads(struct exec *e, struct err *err)
 {
-    pthread_attr_t attr;
-    pthread_t id;
-    int failed = 0;
+    bool ok = true;
 
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
     pthread_mutex_lock(&e->lock);
-    while (!failed && e->n_threads < e->conf.threads) {
-        failed = pthread_create(&id, &attr, thread_main, e);
-        if (!failed)
+    while (ok && e->n_threads < e->conf.threads) {
+        ok = thread_start("firn-slow", thread_main, e, NULL, err);
+        if (ok)
             e->n_threads++;
     }
     pthread_mutex_unlock(&e->lock);
-    pthread_attr_destroy(&attr);
-    if (failed)
-        return err_set(
-            err, ERR_INTERNAL, "cannot start the threads of the slow lane: %s", strerror(failed));
-    return true;
+    return ok;
 }
 
 bool exec_start(const struct exec_conf *conf, struct exec **out, struct err *err)
@@ -176,9 +150,9 @@ bool exec_start(const struct exec_conf *conf, struct exec **out, struct err *err
 
     e->conf = *conf;
     pthread_mutex_init(&e->lock, NULL);
-    cond_init(&e->work);
-    cond_init(&e->idle);
-    cond_init(&e->ended);
+    thread_cond_init(&e->work);
+    thread_cond_init(&e->idle);
+    thread_cond_init(&e->ended);
     STAILQ_INIT(&e->queue);
     LIST_INIT(&e->spare);
     for (unsigned i = 0; i < KEY_BUCKETS; i++)
@@ -241,14 +215,9 @@ enum exec_result exec_submit_upkeep(struct exec *e, struct exec_task *t)
     return submit(e, t, UINT32_MAX);
 }
 
-static struct timespec at(int64_t mono_us)
-{
-    return (struct timespec){.tv_sec = mono_us / 1000000, .tv_nsec = mono_us % 1000000 * 1000};
-}
-
 bool exec_wait_idle(struct exec *e, int64_t deadline_us)
 {
-    struct timespec deadline = at(deadline_us);
+    struct timespec deadline = thread_until(deadline_us);
     int waited = 0;
 
     pthread_mutex_lock(&e->lock);
@@ -319,7 +288,7 @@ static void key_list_free(struct key_list *list)
 bool exec_join(struct exec **pe, int64_t deadline_us)
 {
     struct exec *e = *pe;
-    struct timespec deadline = at(deadline_us);
+    struct timespec deadline = thread_until(deadline_us);
     int waited = 0;
 
     if (!e)

@@ -1,13 +1,11 @@
 #include "purger.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <string.h>
-#include <time.h>
 
 #include "base.h"
 #include "clock.h"
 #include "purge.h"
+#include "thread.h"
 
 struct purger {
     struct purge *purge;
@@ -15,11 +13,6 @@ struct purger {
     pthread_cond_t news, over; /* on the monotonic clock */
     bool woken, stopped, ended;
 };
-
-static struct timespec at(int64_t mono_us)
-{
-    return (struct timespec){.tv_sec = mono_us / 1000000, .tv_nsec = mono_us % 1000000 * 1000};
-}
 
 static void *thread_main(void *arg)
 {
@@ -29,7 +22,7 @@ static void *thread_main(void *arg)
         p->woken = false;
         pthread_mutex_unlock(&p->lock);
         int64_t pause_ms = purge_run(p->purge);
-        struct timespec until = at(clock_mono_us() + pause_ms * 1000);
+        struct timespec until = thread_until(clock_mono_us() + pause_ms * 1000);
         int waited = 0;
         pthread_mutex_lock(&p->lock);
         while (!p->stopped && !p->woken && waited != ETIMEDOUT)
@@ -39,15 +32,6 @@ static void *thread_main(void *arg)
     pthread_cond_signal(&p->over);
     pthread_mutex_unlock(&p->lock);
     return NULL;
-}
-
-static void cond_init(pthread_cond_t *c)
-{
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(c, &attr);
-    pthread_condattr_destroy(&attr);
 }
 
 static void purger_free(struct purger **pp)
@@ -67,19 +51,11 @@ bool purger_start(struct catalog *catalog, int64_t rate, struct purger **out, st
 {
     const struct purge_conf conf = {.catalog = catalog, .rate = rate};
     AUTO(purger_free) struct purger *p = xcalloc(1, sizeof(*p));
-    pthread_attr_t attr;
-    pthread_t id;
     p->purge = purge_new(&conf);
     pthread_mutex_init(&p->lock, NULL);
-    cond_init(&p->news);
-    cond_init(&p->over);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    int failed = pthread_create(&id, &attr, thread_main, p);
-    pthread_attr_destroy(&attr);
-    if (failed)
-        return err_set(
-            err, ERR_INTERNAL, "cannot start the thread of purges: %s", strerror(failed));
+    thread_cond_init(&p->news);
+    thread_cond_init(&p->over);
+    TRY(thread_start("firn-purge", thread_main, p, NULL, err));
     *out = TAKE(p);
     return true;
 }
@@ -108,7 +84,7 @@ void purger_stop(struct purger *p)
 bool purger_join(struct purger **pp, int64_t deadline_us)
 {
     struct purger *p = *pp;
-    struct timespec deadline = at(deadline_us);
+    struct timespec deadline = thread_until(deadline_us);
     int waited = 0;
     if (!p)
         return true;

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,14 +16,9 @@
 #include "log.h"
 #include "lookup.h"
 #include "stage.h"
+#include "thread.h"
 
 enum { SPARE_CALLS = 32, EVENTS = 4, STOP_PATIENCE_US = 5000000, STOP_TURN_MS = 10 };
-
-#ifdef FIRN_SANITIZE
-enum { STACK_BYTES = 4 * 1024 * 1024 };
-#else
-enum { STACK_BYTES = 512 * 1024 };
-#endif
 
 struct worker {
     const struct server *server;
@@ -284,19 +278,6 @@ static bool watch(struct worker *w, int fd, void *tag, struct err *err)
     return true;
 }
 
-static bool start_thread(struct worker *w, struct err *err)
-{
-    pthread_attr_t attr;
-
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    int failed = pthread_create(&w->thread, &attr, thread_main, w);
-    pthread_attr_destroy(&attr);
-    if (failed)
-        return err_set(err, ERR_INTERNAL, "cannot start a worker: %s", strerror(failed));
-    return true;
-}
-
 static void worker_free(struct worker **pw)
 {
     struct worker *w = *pw;
@@ -340,7 +321,8 @@ bool worker_start(const struct server *server, int listen_fd, unsigned connectio
     w->server = server;
     w->epoll = w->event = -1;
     pthread_mutex_init(&w->lock, NULL);
-    if (!open_parts(w, listen_fd, connections, err) || !start_thread(w, err)) {
+    if (!open_parts(w, listen_fd, connections, err) ||
+        !thread_start("firn-loop", thread_main, w, &w->thread, err)) {
         worker_free(&w);
         return false;
     }

@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "lane.h"
 #include "metric.h"
+#include "thread.h"
 #include "uuid.h"
 
 #include <assert.h>
@@ -29,7 +30,6 @@ static struct sql *sql_new(const struct sql_conf *conf, const struct driver *dri
 {
     struct sql *s = xcalloc(1, sizeof(*s));
     unsigned pool = conf->pool ? conf->pool : 1;
-    pthread_condattr_t attr;
 
     s->driver = driver;
     s->conf = *conf;
@@ -37,10 +37,7 @@ static struct sql *sql_new(const struct sql_conf *conf, const struct driver *dri
     s->conf.database = s->database;
     s->arena = arena_new();
     pthread_mutex_init(&s->mutex, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->freed, &attr);
-    pthread_condattr_destroy(&attr);
+    thread_cond_init(&s->freed);
     pool_init(&s->pools[DB_READ], pool);
     pool_init(&s->pools[DB_WRITE], driver->engine == ENGINE_LITE ? 1 : pool);
     return s;
@@ -136,7 +133,7 @@ static struct pool *pool_for(struct sql *s, enum db_role role)
 static bool wait_for_turn(struct sql *s, struct pool *p, struct db **out)
 {
     int64_t until = clock_mono_us() + SQL_WAIT_US;
-    struct timespec t = {.tv_sec = until / 1000000, .tv_nsec = until % 1000000 * 1000};
+    struct timespec t = thread_until(until);
 
     while (p->idle_n == 0 && p->open_n == p->max)
         if (pthread_cond_timedwait(&s->freed, &s->mutex, &t) == ETIMEDOUT)
