@@ -115,7 +115,7 @@ static bool fresh_schema(
     TRY(schema_read(d->arena, given.json, given.pointer, &asked, err));
     TRY(schema_check_version(d->arena, asked, d->head.format_version, err));
     TRY(schema_fresh(d->arena, asked, &tree, &d->head.last_column_id, err));
-    draft__hold(d->arena, tree);
+    json_hold(d->arena, tree);
     TRY(schema_read(d->arena, tree, given.pointer, &fresh, err));
     struct str text = draft_dump(d, tree);
     draft_append(d, PARTS_SCHEMAS,
@@ -158,7 +158,7 @@ static bool copy_of(
         return true;
     TRY(at_object(d->arena, request, name, &given, err));
     TRY(at_array(d->arena, given, "fields", &fields, err));
-    *out = draft__hold(d->arena, json_deep_copy(given.json));
+    *out = json_hold(d->arena, json_deep_copy(given.json));
     return true;
 }
 
@@ -168,7 +168,7 @@ static bool first_spec(
     json_t *spec, *stored;
     TRY(copy_of(d, request, "partition-spec", &spec, err));
     if (!spec)
-        spec = draft__hold(d->arena, json_pack("{s:[]}", "fields"));
+        spec = json_hold(d->arena, json_pack("{s:[]}", "fields"));
     json_t *fields = json_object_get(spec, "fields");
     /* Field ids are ours to give, whatever clients put there: null, 0, or the same one twice. */
     for (size_t i = 0; i < json_array_size(fields); i++)
@@ -188,7 +188,7 @@ static bool first_order(
     json_t *order;
     TRY(copy_of(d, request, "write-order", &order, err));
     if (!order)
-        order = draft__hold(d->arena, json_pack("{s:[]}", "fields"));
+        order = json_hold(d->arena, json_pack("{s:[]}", "fields"));
     json_t *fields = json_object_get(order, "fields");
     int64_t id = json_array_size(fields) ? 1 : 0;
     json_object_set_new(order, "order-id", json_integer(id));

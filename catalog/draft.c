@@ -83,8 +83,8 @@ static struct draft *begin_new(struct arena *a, enum metadata_kind kind, int64_t
         .format_version = format_version,
         .uuid = arena_dup(a, str_from(uuid)),
         .current_snapshot_id = PART_NONE,
-        .properties = draft__hold(a, json_object()),
-        .refs = draft__hold(a, json_object()),
+        .properties = json_hold(a, json_object()),
+        .refs = json_hold(a, json_object()),
     };
     d->properties_own = d->refs_own = true;
     for (int k = 0; k < PARTS_COUNT; k++)
@@ -133,20 +133,10 @@ bool draft_check_complete(struct draft *d, struct err *err)
 
 /* -- Copy on write ----------------------------------------------------------------------------- */
 
-static void release_json(void *obj)
-{
-    json_decref(obj);
-}
-
-json_t *draft__hold(struct arena *a, json_t *take)
-{
-    return arena_hold(a, take, release_json);
-}
-
 static json_t *own_object(struct draft *d, json_t **object, bool *own)
 {
     if (!*own) {
-        *object = draft__hold(d->arena, *object ? json_copy(*object) : json_object());
+        *object = json_hold(d->arena, *object ? json_copy(*object) : json_object());
         *own = true;
     }
     return *object;
@@ -244,7 +234,7 @@ struct part *draft_append(struct draft *d, enum parts_kind kind, struct part par
 struct part *draft_append_tree(
     struct draft *d, enum parts_kind kind, struct part part, json_t *tree_take)
 {
-    struct str text = draft_dump(d, draft__hold(d->arena, tree_take));
+    struct str text = draft_dump(d, json_hold(d->arena, tree_take));
     part.p = text.p;
     part.n = (uint32_t)text.n;
     return draft_append(d, kind, part);
@@ -394,7 +384,7 @@ const json_t *draft_tree(struct draft *d, const struct part *part)
     metric_add(METRIC_json_parses_total, 1);
     struct draft_tree *t = ARENA_NEW(d->arena, struct draft_tree);
     t->text = part->p;
-    t->tree = draft__hold(d->arena, json_loadb(part->p, part->n, 0, NULL));
+    t->tree = json_hold(d->arena, json_loadb(part->p, part->n, 0, NULL));
     t->next = *chain;
     *chain = t;
     return t->tree;

@@ -2,21 +2,12 @@
 
 #include "arena.h"
 #include "catalog_priv.h"
+#include "json.h"
 #include "metric.h"
 
 enum { ROUNDS_MAX = 64 };
 
 /* A namespace's properties are small and read rarely; a tree is the plain way to change them. */
-static void json_release(void *json)
-{
-    json_decref(json);
-}
-
-static json_t *hold(struct arena *a, json_t *json)
-{
-    return arena_hold(a, json, json_release);
-}
-
 static struct str dump(struct arena *a, const json_t *json)
 {
     metric_add(METRIC_json_dumps_total, 1);
@@ -95,8 +86,9 @@ static struct str keys_in_both(struct arena *a, const json_t *removals, const js
 static json_t *properties_changed(struct arena *a, struct str before, const json_t *removals,
     json_t *updates, struct ns_changes *out)
 {
-    json_t *after = hold(a, json_loadb(before.p, before.n, 0, NULL));
-    *out = (struct ns_changes){hold(a, json_array()), hold(a, json_array()), hold(a, json_array())};
+    json_t *after = json_hold(a, json_loadb(before.p, before.n, 0, NULL));
+    *out = (struct ns_changes){
+        json_hold(a, json_array()), json_hold(a, json_array()), json_hold(a, json_array())};
     size_t i;
     json_t *key;
     json_array_foreach(removals, i, key)
@@ -119,8 +111,8 @@ static void keep_changes(struct arena *a, const struct caller *by, const struct 
 {
     if (!by->idem)
         return;
-    json_t *all = hold(a, json_pack("{s:O,s:O,s:O}", "updated", changes->updated, "removed",
-                              changes->removed, "missing", changes->missing));
+    json_t *all = json_hold(a, json_pack("{s:O,s:O,s:O}", "updated", changes->updated, "removed",
+                                   changes->removed, "missing", changes->missing));
     by->idem->answer = dump(a, all);
 }
 

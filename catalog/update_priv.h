@@ -8,6 +8,7 @@
 
 #include "draft.h"
 #include "err.h"
+#include "json.h"
 #include "str.h"
 
 struct arena;
@@ -58,9 +59,6 @@ static inline struct str json_text(const json_t *string)
 }
 /* Copies the members of `from` that are not null and that `to` lacks. */
 void json_copy_rest(json_t *to, const json_t *from);
-
-/* Released with the arena; borrowed from then on. */
-json_t *draft__hold(struct arena *a, json_t *take);
 /* Properties and statements that describe a table and are never stored as its properties. */
 bool draft__reserved_property(const char *name);
 /* Without trailing slashes, but not into the scheme. */

@@ -164,7 +164,7 @@ static const char *field_key(struct arena *a, const json_t *field)
 /* The ids that fields have in the specs so far, in the newest one that has such a field. */
 static json_t *known_fields(struct draft *d)
 {
-    json_t *known = draft__hold(d->arena, json_object());
+    json_t *known = json_hold(d->arena, json_object());
     size_t k;
     json_t *old;
     for (size_t i = d->parts[PARTS_SPECS].n; i-- > 0;) {
@@ -193,7 +193,7 @@ static void give_field_ids(struct draft *d, json_t *fields)
     int64_t next = max(d->head.last_partition_id, 999);
     bool counts = d->head.format_version == 1;
     const json_t *known = counts ? NULL : known_fields(d);
-    json_t *taken = draft__hold(d->arena, json_object());
+    json_t *taken = json_hold(d->arena, json_object());
     for (size_t i = 0; i < json_array_size(fields); i++) {
         json_t *f = json_array_get(fields, i);
         const char *key = counts ? NULL : field_key(d->arena, f);
@@ -226,7 +226,7 @@ static bool spec_with_ids(struct draft *d, struct at spec, json_t **out, struct 
     if (missing && missing < n)
         return err_set(err, ERR_INVALID_ARGUMENT,
             "Cannot parse spec with missing field IDs: %zu missing of %zu fields.", missing, n);
-    *out = draft__hold(d->arena, json_deep_copy(spec.json));
+    *out = json_hold(d->arena, json_deep_copy(spec.json));
     if (missing)
         give_field_ids(d, json_object_get(*out, "fields"));
     return true;

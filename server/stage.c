@@ -5,6 +5,7 @@
 #include "call.h"
 #include "clock.h"
 #include "config.h"
+#include "json.h"
 #include "log.h"
 #include "lookup.h"
 #include "metric.h"
@@ -118,8 +119,7 @@ bool stage_head(struct call *c)
     c->body_limit = body_limit(c);
     TRY(check_warehouse(c));
     if (!c->op->served)
-        return err_set(
-            &c->err, ERR_UNSUPPORTED, "This server does not support %s yet", c->op->name);
+        return err_set(&c->err, ERR_UNSUPPORTED, "This server does not support %s", c->op->name);
     quirk_read_args(c);
     TRY(check_args(c));
     return take_params(c);
@@ -127,11 +127,6 @@ bool stage_head(struct call *c)
 
 /* --- the handler -------------------------------------------------------------------------------
  */
-
-static void decref(void *json)
-{
-    json_decref(json);
-}
 
 /* JSON is UTF-8. Java's HTTP library writes ISO 8859-1 unless it is told otherwise, and some that
  * use it say so here. */
@@ -171,7 +166,7 @@ static bool parse_body(struct call *c)
     if (!json)
         return err_set(&c->err, ERR_BAD_REQUEST,
             "Malformed JSON in the request body at byte %d: %s", why.position, why.text);
-    c->json = arena_hold(c->arena, json, decref);
+    c->json = json_hold(c->arena, json);
     quirk_read_body(c);
     return op_check_body(c->op->body, c->json, &c->err);
 }
