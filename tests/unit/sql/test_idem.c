@@ -400,7 +400,7 @@ START_TEST(test_prune__answers_whose_time_is_over)
     start(&f, _i);
     for (int i = 0; i < 9; i++) {
         struct str key = arena_printf(f.a, "k%d", i);
-        struct sql_change change = keyed(&f, &k, key.p, i < 7 ? GONE_MS - i : LONG_MS);
+        struct sql_change change = keyed(&f, &k, key.p, i < 7 ? GONE_MS - 100 * i : LONG_MS);
         ck_ok(&f, sql_idem_put(f.s, f.warehouse, 0, &change, &f.err));
     }
     ck_ok(&f, sql_idem_prune(f.s, f.warehouse, 3, &n, &f.err));
