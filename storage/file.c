@@ -16,8 +16,6 @@
 
 enum { FOLDER_MODE = 0777, FILE_MODE = 0666, PIECES_AT_ONCE = 64, DEPTH_MAX = 64 };
 
-#define TMP_PREFIX ".firn-tmp-" /* hidden from engines that list a table's folder */
-
 /* errno survives: the cleanup must not hide why its function failed. */
 static void fd_close(int *fd)
 {
@@ -391,8 +389,9 @@ static bool file_put_new(struct store *s, const struct place *p, const struct st
         return fail_write(err, p->uri, errno);
     char id[UUID_TEXT + 1];
     uuid_v4(id);
-    char tmp[sizeof(TMP_PREFIX) + UUID_TEXT];
-    *(char *)mempcpy(mempcpy(tmp, TMP_PREFIX, sizeof(TMP_PREFIX) - 1), id, UUID_TEXT) = '\0';
+    char tmp[sizeof(STORE_TMP_PREFIX) + UUID_TEXT];
+    *(char *)mempcpy(mempcpy(tmp, STORE_TMP_PREFIX, sizeof(STORE_TMP_PREFIX) - 1), id, UUID_TEXT) =
+        '\0';
     int e = write_and_publish(dir, tmp, name, pieces, n);
     return e == 0 || fail_write(err, p->uri, e);
 }
@@ -448,14 +447,18 @@ static bool list_one(
     struct stat st;
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT || fail(err, "list", folder, errno);
+    if (!S_ISDIR(st.st_mode) && !(S_ISREG(st.st_mode) && entries__wanted(out, str_from(name))))
+        return true;
     struct str uri = arena_printf(out->a, "%.*s/%s", STR_ARG(folder), name);
     if (S_ISREG(st.st_mode)) {
         int64_t ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
         entries__add(out, uri, st.st_size, ms);
         return true;
     }
-    if (!S_ISDIR(st.st_mode))
+    if (out->what == LIST_FOLDERS) {
+        entries__add(out, uri, 0, 0);
         return true;
+    }
     if (depth == DEPTH_MAX)
         return err_set(err, ERR_INTERNAL, "cannot list %.*s: more than %d folders deep",
             STR_ARG(uri), DEPTH_MAX);

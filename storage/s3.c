@@ -342,21 +342,24 @@ struct object {
 struct page {
     struct str next; /* token; absent on the last page */
     bool truncated, encoded;
-    struct object *objects;
+    struct object *objects; /* or folders, which have a key only, ending in a slash */
     size_t n;
 };
 
 static void take_element(const struct xml *x, struct page *page)
 {
     struct object *o = &page->objects[page->n];
-    bool inside = x->depth > 0 && str_eq(x->names[x->depth - 1], STR("Contents"));
-    if (inside && str_eq(x->name, STR("Key")))
+    struct str parent = x->depth > 0 ? x->names[x->depth - 1] : STR("");
+    bool inside = str_eq(parent, STR("Contents"));
+    bool folder = str_eq(parent, STR("CommonPrefixes"));
+    if ((inside && str_eq(x->name, STR("Key"))) || (folder && str_eq(x->name, STR("Prefix"))))
         o->key = x->text;
     else if (inside && str_eq(x->name, STR("Size")))
         (void)str_to_i64(x->text, &o->size);
     else if (inside && str_eq(x->name, STR("LastModified")))
         o->modified_ms = clock_parse(x->text);
-    else if (str_eq(x->name, STR("Contents")) && page->n < PAGE)
+    else if ((str_eq(x->name, STR("Contents")) || str_eq(x->name, STR("CommonPrefixes"))) &&
+             page->n < PAGE)
         page->n++;
     else if (x->depth == 1 && str_eq(x->name, STR("NextContinuationToken")))
         page->next = x->text;
@@ -389,24 +392,30 @@ static void keep_objects(struct arena *a, const struct page *page, struct str fo
         struct str key = o->key;
         if (page->encoded && !str_pct_decode(a, o->key, STR_PLUS_SPACE, &key))
             continue; /* no UTF-8: nothing that we or an engine named */
-        if (!str_starts(key, prefix) || key.n == prefix.n || str_ends(key, STR("/")))
+        if (!str_starts(key, prefix) || key.n == prefix.n)
             continue;
-        struct str rest = str_sub(key, prefix.n, key.n);
+        bool is_folder = str_ends(key, STR("/"));
+        if (is_folder ? out->what != LIST_FOLDERS : !entries__wanted(out, key))
+            continue;
+        struct str rest = str_sub(key, prefix.n, key.n - prefix.n - (is_folder ? 1 : 0));
         struct str uri = arena_printf(out->a, "%.*s/%.*s", STR_ARG(folder), STR_ARG(rest));
         entries__add(out, uri, o->size, o->modified_ms);
     }
 }
 
-static bool fetch_page(struct s3 *s3, struct arena *a, const struct place *p, struct str prefix,
-    struct str token, struct page *page, struct err *err)
+/* The page behind page->next; the first one when that is absent. */
+static bool fetch_page(struct s3 *s3, struct arena *a, const struct place *p,
+    const struct entries *e, struct str prefix, struct page *page, struct err *err)
 {
+    struct str token = page->next;
     AUTO(response_fini) struct fetch_response rs = {0};
     struct s3_call call = call_for(s3, p, "GET");
     call.key = (struct str){NULL, 0};
     call.max_body = PAGE_BODY_MAX;
-    call.query = arena_printf(a, "%s%.*s%sencoding-type=url&list-type=2&max-keys=%d&prefix=%.*s",
+    call.query = arena_printf(a, "%s%.*s%s%sencoding-type=url&list-type=2&max-keys=%d&prefix=%.*s",
         token.p ? "continuation-token=" : "", STR_ARG(str_pct_encode(a, token, "")),
-        token.p ? "&" : "", PAGE, STR_ARG(str_pct_encode(a, prefix, "")));
+        token.p ? "&" : "", e->what == LIST_FOLDERS ? "delimiter=%2F&" : "", PAGE,
+        STR_ARG(str_pct_encode(a, prefix, "")));
     TRY(s3__send(s3, a, &call, &rs, err));
     if (rs.status != 200)
         return s3__fail(&call, &rs, err);
@@ -424,8 +433,8 @@ static bool s3_list(struct store *s, const struct place *p, struct entries *out,
         folder.n--;
     for (;;) {
         AUTO(arena_free) struct arena *one = arena_new();
-        struct page page = {0};
-        TRY(fetch_page(s->s3, one, p, prefix, token, &page, err));
+        struct page page = {.next = token};
+        TRY(fetch_page(s->s3, one, p, out, prefix, &page, err));
         keep_objects(one, &page, folder, prefix, out);
         if (!page.truncated || out->n >= out->limit)
             return true;

@@ -183,6 +183,13 @@ bool store_delete(struct store *s, struct str uri, struct err *err)
     struct place p;
     int64_t start;
     TRY(begin(s, uri, &p, &start, err));
+    if (FAULT(STORE_DELETE_BEFORE))
+        _exit(137);
+    if (FAULT(STORE_DELETE_FAILS))
+        return err_set(
+            err, ERR_UNAVAILABLE, "%.*s was not deleted: failure asked for", STR_ARG(uri));
+    if (FAULT(STORE_DELETE_STALL))
+        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_sec = 2}, NULL);
     return finish(p.root->ops->remove(s, &p, err), start);
 }
 
@@ -222,15 +229,52 @@ void entries__add(struct entries *e, struct str uri, int64_t size, int64_t modif
     e->p[e->n++] = (struct store_entry){uri, size, modified_ms};
 }
 
-bool store_list(struct arena *a, struct store *s, struct str uri, size_t limit,
-    struct store_entry **out, size_t *n_out, struct err *err)
+bool store_is_scrap(struct str uri)
+{
+    struct str name = uri;
+    for (struct str rest = uri; rest.p;)
+        name = str_cut(&rest, '/');
+    return store_is_file(uri) && str_starts(name, STR(STORE_TMP_PREFIX));
+}
+
+bool entries__wanted(const struct entries *e, struct str name)
+{
+    return e->what == LIST_FILES &&
+           (str_ends(name, e->ending) || str_starts(name, STR(STORE_TMP_PREFIX)));
+}
+
+static bool list(
+    struct store *s, struct str uri, struct entries *e, struct store_entry **out, struct err *err)
 {
     struct place p;
     int64_t start;
     TRY(begin(s, uri, &p, &start, err));
-    struct entries e = {.a = a, .limit = limit};
-    TRY(finish(limit == 0 || p.root->ops->list(s, &p, &e, err), start));
-    *out = e.p;
+    TRY(finish(e->limit == 0 || p.root->ops->list(s, &p, e, err), start));
+    *out = e->p;
+    return true;
+}
+
+bool store_list(struct arena *a, struct store *s, struct str uri, size_t limit,
+    struct store_entry **out, size_t *n_out, struct err *err)
+{
+    return store_list_ending(a, s, uri, STR(""), limit, out, n_out, err);
+}
+
+/* NOLINTNEXTLINE(readability-function-size): as store_list, and what to look for */
+bool store_list_ending(struct arena *a, struct store *s, struct str uri, struct str ending,
+    size_t limit, struct store_entry **out, size_t *n_out, struct err *err)
+{
+    struct entries e = {.a = a, .limit = limit, .what = LIST_FILES, .ending = ending};
+    TRY(list(s, uri, &e, out, err));
+    *n_out = e.n;
+    return true;
+}
+
+bool store_list_folders(struct arena *a, struct store *s, struct str uri, size_t limit,
+    struct store_entry **out, size_t *n_out, struct err *err)
+{
+    struct entries e = {.a = a, .limit = limit, .what = LIST_FOLDERS};
+    TRY(list(s, uri, &e, out, err));
     *n_out = e.n;
     return true;
 }

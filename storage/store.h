@@ -88,6 +88,14 @@ struct store_entry {
 /* Objects beneath the folder uri, up to `limit`, in no promised order. */
 MUST bool store_list(struct arena *a, struct store *s, struct str uri, size_t limit,
     struct store_entry **out, size_t *n_out, struct err *err);
+/* Of them those whose names end so, and what store_is_scrap says of. */
+MUST bool store_list_ending(struct arena *a, struct store *s, struct str uri, struct str ending,
+    size_t limit, struct store_entry **out, size_t *n_out, struct err *err);
+/* A file that was being written when its writer ended, and has no name yet. */
+bool store_is_scrap(struct str uri);
+/* Folders right beneath the folder uri, without trailing slash, size or time. */
+MUST bool store_list_folders(struct arena *a, struct store *s, struct str uri, size_t limit,
+    struct store_entry **out, size_t *n_out, struct err *err);
 /* Can the base be written, read back and deleted? For firn check, which then looks at
  * store_warning. */
 MUST bool store_probe(struct store *s, struct err *err);

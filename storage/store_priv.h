@@ -40,8 +40,14 @@ struct entries {
     struct arena *a;
     struct store_entry *p;
     size_t n, cap, limit;
+    enum { LIST_FILES, LIST_FOLDERS } what; /* files at any depth, or the folders right beneath */
+    struct str ending;                      /* of the files' names; empty: any */
 };
+/* Is the file of that name or key one that was asked for? */
+bool entries__wanted(const struct entries *e, struct str name);
 void entries__add(struct entries *e, struct str uri, int64_t size, int64_t modified_ms);
+/* Hidden from engines that list a table's folder. */
+#define STORE_TMP_PREFIX ".firn-tmp-"
 
 /* What one kind of store does; all of it as store.h promises. */
 struct store_ops {

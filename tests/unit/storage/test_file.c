@@ -427,6 +427,26 @@ START_TEST(test_store_list__files_beneath)
 }
 END_TEST
 
+START_TEST(test_store_list__endings_and_folders)
+{
+    open_at(folder_uri("wh"), NULL, _i);
+    ck_assert(put(folder_uri("wh/t/m/b.json"), "1"));
+    ck_assert(put(folder_uri("wh/t/m/c.avro"), "2"));
+    ck_assert(put(folder_uri("wh/t/m/.firn-tmp-x"), "3"));
+    struct store_entry *e = NULL;
+    size_t n = 0;
+    struct str folder = str_from(folder_uri("wh/t"));
+    ck_assert(store_list_ending(a, s, folder, STR(".json"), 100, &e, &n, &err));
+    ck_assert_uint_eq(n, 2);
+    qsort(e, n, sizeof(*e), by_uri);
+    ck_assert(store_is_scrap(e[0].uri) && !store_is_scrap(e[1].uri));
+    ck_assert(str_ends(e[1].uri, STR("/m/b.json")));
+    ck_assert(store_list_folders(a, s, folder, 100, &e, &n, &err));
+    ck_assert_uint_eq(n, 1);
+    ck_assert(str_ends(e[0].uri, STR("/t/m")));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("file");
@@ -453,6 +473,7 @@ int main(void)
     ADD(test_store_exists__and_present);
     ADD(test_store_make_dir__and_again);
     ADD(test_store_list__files_beneath);
+    ADD(test_store_list__endings_and_folders);
 #undef ADD
     tcase_add_test_raise_signal(tc, test_store_get__never_in_the_fast_lane, SIGABRT);
     Suite *suite = suite_create("file");

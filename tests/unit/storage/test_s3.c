@@ -602,6 +602,26 @@ START_TEST(test_s3_list__limit_ends_it)
 }
 END_TEST
 
+START_TEST(test_s3_list__endings_and_folders)
+{
+    PLAY({.answer = LISTED(PAGE_1)}, {.answer = LISTED(PAGE_2)},
+        {.answer = LISTED(
+             "<ListBucketResult><Contents><Key>wh/file</Key></Contents>"
+             "<CommonPrefixes><Prefix>wh/t-1/</Prefix></CommonPrefixes><CommonPrefixes><Prefix>wh/"
+             "t-2/</Prefix></CommonPrefixes></ListBucketResult>")});
+    struct store_entry *e = NULL;
+    size_t n = 0;
+    ck_assert(store_list_ending(a, s, STR("s3://bucket/wh/t"), STR("<"), 100, &e, &n, &err));
+    ck_assert_uint_eq(n, 1);
+    ck_assert_str_eq(e[0].uri.p, "s3://bucket/wh/t/x+y%41<");
+    ck_assert(store_list_folders(a, s, STR("s3://bucket/wh"), 100, &e, &n, &err));
+    ck_assert(stub_saw(2, "GET /bucket?delimiter=%2F&encoding-type=url&list-type=2&"));
+    ck_assert_uint_eq(n, 2);
+    ck_assert_str_eq(e[0].uri.p, "s3://bucket/wh/t-1");
+    ck_assert_str_eq(e[1].uri.p, "s3://bucket/wh/t-2");
+}
+END_TEST
+
 START_TEST(test_s3_list__answers_that_make_no_sense)
 {
     PLAY({.answer = LISTED(PAGE_1)}, {.answer = LISTED(PAGE_1)},
@@ -712,6 +732,7 @@ static void add_rest(TCase *tc)
     tcase_add_test(tc, test_s3_exists__head);
     tcase_add_test(tc, test_s3_list__two_pages);
     tcase_add_test(tc, test_s3_list__limit_ends_it);
+    tcase_add_test(tc, test_s3_list__endings_and_folders);
     tcase_add_test(tc, test_s3_list__answers_that_make_no_sense);
     tcase_add_test(tc, test_s3_probe__condition_ignored);
     tcase_add_test(tc, test_s3_open__refused);
