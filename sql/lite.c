@@ -247,9 +247,11 @@ static bool prepare(struct lite *l, enum stmt stmt, sqlite3_stmt **out, struct e
 /* To SQLite $1 is a name, and names are numbered as they appear. */
 static int index_of(sqlite3_stmt *st, unsigned i)
 {
-    char name[] = {'$', (char)('1' + i), '\0'};
+    unsigned n = i + 1;
+    char tens = (char)('0' + n / 10), ones = (char)('0' + n % 10);
+    char name[] = {'$', n < 10 ? ones : tens, n < 10 ? '\0' : ones, '\0'};
 
-    assert(i < 9); /* one digit; longer statements are not for this engine */
+    assert(n < 100); /* two digits */
     return sqlite3_bind_parameter_index(st, name);
 }
 

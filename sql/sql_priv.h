@@ -125,6 +125,11 @@ MUST bool unit_claim(struct unit *u, const struct claim *c, struct err *err);
  * that was why; u->end becomes UNIT_APPLIED or UNIT_ABANDON. */
 MUST bool unit_abandon(struct unit *u, struct err *err);
 
+/* Does a change row of that kind say that its change will never be made? */
+bool change_was_forgone(struct str kind);
+/* *made: is there the row of a change that was made with this token? */
+MUST bool unit_change_made(struct unit *u, struct str token, bool *made, struct err *err);
+
 /* What follows the location in the metadata location, or all of it. */
 struct str change_relative(struct str location, struct str metadata_location);
 struct str change_absolute(struct arena *a, struct str location, struct str stored);

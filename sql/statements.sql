@@ -363,6 +363,58 @@ FROM secret s LEFT JOIN warehouse w ON w.id = s.warehouse_id
 WHERE (s.warehouse_id, s.name) > ($1, $2)
 ORDER BY s.warehouse_id, s.name LIMIT $3
 
+-- --- files that nothing names -------------------------------------------------------------------
+
+-- The last 48 characters of pointers, live or marked, of any warehouse: a file's name, however the
+-- rest is spelled. A scan: only the deletion of files asks.
+-- name: object_tails (tail1, tail2, tail3, tail4, tail5, tail6, tail7, tail8, tail9, tail10, tail11, tail12, tail13, tail14, tail15, tail16) -> tail
+SELECT substr('                                                ' || metadata_location, length(metadata_location) + 1) AS tail FROM object
+WHERE substr('                                                ' || metadata_location, length(metadata_location) + 1) IN
+    ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+
+-- name: change_kinds (warehouse, token1, token2, token3, token4, token5, token6, token7, token8, token9, token10, token11, token12, token13, token14, token15, token16) -> token, kind, age
+SELECT token, kind, now_ms() - at_ms AS age FROM change
+WHERE warehouse_id = $1 AND token IN
+    ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+
+-- Every change since then has its row.
+-- name: change_oldest (warehouse) -> at
+SELECT min(at_ms) AS at FROM change WHERE warehouse_id = $1
+
+-- From now on the change that would have had this token cannot be made. No row: it was made.
+-- name: change_forgo (warehouse, token, object) -> token
+INSERT INTO change (warehouse_id, token, object_id, kind, at_ms)
+VALUES ($1, $2, $3, 'forgone', now_ms())
+ON CONFLICT (warehouse_id, token) DO NOTHING
+RETURNING token
+
+-- name: object_after (warehouse, after, limit) -> id, location, metadata_location
+SELECT id, location, metadata_location FROM object
+WHERE warehouse_id = $1 AND id > $2 AND namespace_id IS NOT NULL
+ORDER BY id LIMIT $3
+
+-- name: object_of_uuid (warehouse, uuid) -> id
+SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $2
+
+-- name: ns_after (warehouse, after, limit) -> path, properties
+SELECT path, properties FROM namespace WHERE warehouse_id = $1 AND path > $2
+ORDER BY path LIMIT $3
+
+-- due: milliseconds until the next round. position: where the one under way is; NULL: none is.
+-- name: job_get (warehouse, name) -> due, position, now
+SELECT due_ms - now_ms() AS due, position, now_ms() AS now FROM job
+WHERE warehouse_id = $1 AND name = $2
+
+-- name: job_plan (warehouse, name, in_ms, position) -> due
+INSERT INTO job (warehouse_id, name, due_ms, position)
+VALUES ($1, $2, now_ms() + CAST($3 AS BIGINT), $4)
+ON CONFLICT (warehouse_id, name) DO UPDATE SET
+    due_ms = excluded.due_ms, position = excluded.position
+RETURNING due_ms AS due
+
+-- name: job_note (warehouse, name, position) -> due
+UPDATE job SET position = $3 WHERE warehouse_id = $1 AND name = $2 RETURNING due_ms AS due
+
 -- --- the fast lane ------------------------------------------------------------------------------
 
 -- All keys of a turn. A key without a name asks for the namespace. LATERAL with a limit: always one

@@ -47,6 +47,16 @@ static const char *const secret_get_columns[] = {"sealed"};
 static const char *const secret_swap_columns[] = {"name"};
 static const char *const secret_delete_columns[] = {"name"};
 static const char *const secret_page_columns[] = {"warehouse", "warehouse_name", "name", "sealed"};
+static const char *const object_tails_columns[] = {"tail"};
+static const char *const change_kinds_columns[] = {"token", "kind", "age"};
+static const char *const change_oldest_columns[] = {"at"};
+static const char *const change_forgo_columns[] = {"token"};
+static const char *const object_after_columns[] = {"id", "location", "metadata_location"};
+static const char *const object_of_uuid_columns[] = {"id"};
+static const char *const ns_after_columns[] = {"path", "properties"};
+static const char *const job_get_columns[] = {"due", "position", "now"};
+static const char *const job_plan_columns[] = {"due"};
+static const char *const job_note_columns[] = {"due"};
 static const char *const lookup_columns[] = {"i", "namespace", "version", "path", "properties", "id", "kind", "uuid", "location", "metadata_location"};
 
 const struct stmt_info stmt_info[STMT_COUNT] = {
@@ -824,6 +834,136 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .columns = 4,
         .column_names = secret_page_columns,
     },
+    [STMT_OBJECT_TAILS] = {
+        .name = "object_tails",
+        .text[ENGINE_PG] =
+            "SELECT substr('                                                ' || metadata_location, length(metadata_location) + 1) AS tail FROM object\n"
+            "WHERE substr('                                                ' || metadata_location, length(metadata_location) + 1) IN\n"
+            "    ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+        .text[ENGINE_LITE] =
+            "SELECT substr('                                                ' || metadata_location, length(metadata_location) + 1) AS tail FROM object\n"
+            "WHERE substr('                                                ' || metadata_location, length(metadata_location) + 1) IN\n"
+            "    ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+        .params = 16,
+        .columns = 1,
+        .column_names = object_tails_columns,
+    },
+    [STMT_CHANGE_KINDS] = {
+        .name = "change_kinds",
+        .text[ENGINE_PG] =
+            "SELECT token, kind, CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) - at_ms AS age FROM change\n"
+            "WHERE warehouse_id = $1 AND token IN\n"
+            "    ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+        .text[ENGINE_LITE] =
+            "SELECT token, kind, now_ms() - at_ms AS age FROM change\n"
+            "WHERE warehouse_id = $1 AND token IN\n"
+            "    ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+        .params = 17,
+        .columns = 3,
+        .column_names = change_kinds_columns,
+    },
+    [STMT_CHANGE_OLDEST] = {
+        .name = "change_oldest",
+        .text[ENGINE_PG] =
+            "SELECT min(at_ms) AS at FROM change WHERE warehouse_id = $1",
+        .text[ENGINE_LITE] =
+            "SELECT min(at_ms) AS at FROM change WHERE warehouse_id = $1",
+        .params = 1,
+        .columns = 1,
+        .column_names = change_oldest_columns,
+    },
+    [STMT_CHANGE_FORGO] = {
+        .name = "change_forgo",
+        .text[ENGINE_PG] =
+            "INSERT INTO change (warehouse_id, token, object_id, kind, at_ms)\n"
+            "VALUES ($1, $2, $3, 'forgone', CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT))\n"
+            "ON CONFLICT (warehouse_id, token) DO NOTHING\n"
+            "RETURNING token",
+        .text[ENGINE_LITE] =
+            "INSERT INTO change (warehouse_id, token, object_id, kind, at_ms)\n"
+            "VALUES ($1, $2, $3, 'forgone', now_ms())\n"
+            "ON CONFLICT (warehouse_id, token) DO NOTHING\n"
+            "RETURNING token",
+        .params = 3,
+        .columns = 1,
+        .column_names = change_forgo_columns,
+    },
+    [STMT_OBJECT_AFTER] = {
+        .name = "object_after",
+        .text[ENGINE_PG] =
+            "SELECT id, location, metadata_location FROM object\n"
+            "WHERE warehouse_id = $1 AND id > $2 AND namespace_id IS NOT NULL\n"
+            "ORDER BY id LIMIT $3",
+        .text[ENGINE_LITE] =
+            "SELECT id, location, metadata_location FROM object\n"
+            "WHERE warehouse_id = $1 AND id > $2 AND namespace_id IS NOT NULL\n"
+            "ORDER BY id LIMIT $3",
+        .params = 3,
+        .columns = 3,
+        .column_names = object_after_columns,
+    },
+    [STMT_OBJECT_OF_UUID] = {
+        .name = "object_of_uuid",
+        .text[ENGINE_PG] =
+            "SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $2",
+        .text[ENGINE_LITE] =
+            "SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $2",
+        .params = 2,
+        .columns = 1,
+        .column_names = object_of_uuid_columns,
+    },
+    [STMT_NS_AFTER] = {
+        .name = "ns_after",
+        .text[ENGINE_PG] =
+            "SELECT path, properties FROM namespace WHERE warehouse_id = $1 AND path > $2\n"
+            "ORDER BY path LIMIT $3",
+        .text[ENGINE_LITE] =
+            "SELECT path, properties FROM namespace WHERE warehouse_id = $1 AND path > $2\n"
+            "ORDER BY path LIMIT $3",
+        .params = 3,
+        .columns = 2,
+        .column_names = ns_after_columns,
+    },
+    [STMT_JOB_GET] = {
+        .name = "job_get",
+        .text[ENGINE_PG] =
+            "SELECT due_ms - CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) AS due, position, CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) AS now FROM job\n"
+            "WHERE warehouse_id = $1 AND name = $2",
+        .text[ENGINE_LITE] =
+            "SELECT due_ms - now_ms() AS due, position, now_ms() AS now FROM job\n"
+            "WHERE warehouse_id = $1 AND name = $2",
+        .params = 2,
+        .columns = 3,
+        .column_names = job_get_columns,
+    },
+    [STMT_JOB_PLAN] = {
+        .name = "job_plan",
+        .text[ENGINE_PG] =
+            "INSERT INTO job (warehouse_id, name, due_ms, position)\n"
+            "VALUES ($1, $2, CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) + CAST($3 AS BIGINT), $4)\n"
+            "ON CONFLICT (warehouse_id, name) DO UPDATE SET\n"
+            "    due_ms = excluded.due_ms, position = excluded.position\n"
+            "RETURNING due_ms AS due",
+        .text[ENGINE_LITE] =
+            "INSERT INTO job (warehouse_id, name, due_ms, position)\n"
+            "VALUES ($1, $2, now_ms() + CAST($3 AS BIGINT), $4)\n"
+            "ON CONFLICT (warehouse_id, name) DO UPDATE SET\n"
+            "    due_ms = excluded.due_ms, position = excluded.position\n"
+            "RETURNING due_ms AS due",
+        .params = 4,
+        .columns = 1,
+        .column_names = job_plan_columns,
+    },
+    [STMT_JOB_NOTE] = {
+        .name = "job_note",
+        .text[ENGINE_PG] =
+            "UPDATE job SET position = $3 WHERE warehouse_id = $1 AND name = $2 RETURNING due_ms AS due",
+        .text[ENGINE_LITE] =
+            "UPDATE job SET position = $3 WHERE warehouse_id = $1 AND name = $2 RETURNING due_ms AS due",
+        .params = 3,
+        .columns = 1,
+        .column_names = job_note_columns,
+    },
     [STMT_LOOKUP] = {
         .name = "lookup",
         .text[ENGINE_PG] =
@@ -948,8 +1088,20 @@ static const char *const schema_2[] = {
         NULL,
 };
 
+static const char *const schema_3[] = {
+        "CREATE TABLE job (\n"
+        "    warehouse_id BIGINT NOT NULL,\n"
+        "    name TEXT COLLATE \"C\" NOT NULL,\n"
+        "    due_ms BIGINT NOT NULL,\n"
+        "    position TEXT COLLATE \"C\",\n"
+        "    PRIMARY KEY (warehouse_id, name)\n"
+        ")",
+        NULL,
+};
+
 const struct schema_file schema_files[] = {
     {1, "0001_begin", schema_1},
     {2, "0002_purge", schema_2},
+    {3, "0003_job", schema_3},
 };
 const size_t schema_files_n = sizeof(schema_files) / sizeof(schema_files[0]);

@@ -58,6 +58,16 @@ enum stmt {
     STMT_SECRET_SWAP, /* warehouse, name, old, new */
     STMT_SECRET_DELETE, /* warehouse, name */
     STMT_SECRET_PAGE, /* warehouse, name, limit */
+    STMT_OBJECT_TAILS, /* tail1, tail2, tail3, tail4, tail5, tail6, tail7, tail8, tail9, tail10, tail11, tail12, tail13, tail14, tail15, tail16 */
+    STMT_CHANGE_KINDS, /* warehouse, token1, token2, token3, token4, token5, token6, token7, token8, token9, token10, token11, token12, token13, token14, token15, token16 */
+    STMT_CHANGE_OLDEST, /* warehouse */
+    STMT_CHANGE_FORGO, /* warehouse, token, object */
+    STMT_OBJECT_AFTER, /* warehouse, after, limit */
+    STMT_OBJECT_OF_UUID, /* warehouse, uuid */
+    STMT_NS_AFTER, /* warehouse, after, limit */
+    STMT_JOB_GET, /* warehouse, name */
+    STMT_JOB_PLAN, /* warehouse, name, in_ms, position */
+    STMT_JOB_NOTE, /* warehouse, name, position */
     STMT_LOOKUP, /* warehouses, paths, names */
     STMT_COUNT
 };
@@ -109,9 +119,19 @@ enum { SECRET_GET_SEALED };
 enum { SECRET_SWAP_NAME };
 enum { SECRET_DELETE_NAME };
 enum { SECRET_PAGE_WAREHOUSE, SECRET_PAGE_WAREHOUSE_NAME, SECRET_PAGE_NAME, SECRET_PAGE_SEALED };
+enum { OBJECT_TAILS_TAIL };
+enum { CHANGE_KINDS_TOKEN, CHANGE_KINDS_KIND, CHANGE_KINDS_AGE };
+enum { CHANGE_OLDEST_AT };
+enum { CHANGE_FORGO_TOKEN };
+enum { OBJECT_AFTER_ID, OBJECT_AFTER_LOCATION, OBJECT_AFTER_METADATA_LOCATION };
+enum { OBJECT_OF_UUID_ID };
+enum { NS_AFTER_PATH, NS_AFTER_PROPERTIES };
+enum { JOB_GET_DUE, JOB_GET_POSITION, JOB_GET_NOW };
+enum { JOB_PLAN_DUE };
+enum { JOB_NOTE_DUE };
 enum { LOOKUP_I, LOOKUP_NAMESPACE, LOOKUP_VERSION, LOOKUP_PATH, LOOKUP_PROPERTIES, LOOKUP_ID, LOOKUP_KIND, LOOKUP_UUID, LOOKUP_LOCATION, LOOKUP_METADATA_LOCATION };
 
-enum { STMT_PARAMS_MAX = 12 };
+enum { STMT_PARAMS_MAX = 17 };
 
 enum engine { ENGINE_PG, ENGINE_LITE, ENGINE_COUNT };
 

@@ -51,6 +51,39 @@ static bool claim_key(struct unit *u, const struct claim *c, struct err *err)
            err_set(err, ERR_REPEATED, "The key of the request was used by another meanwhile");
 }
 
+bool change_was_forgone(struct str kind)
+{
+    return str_eq(kind, STR("forgone"));
+}
+
+bool unit_change_made(struct unit *u, struct str token, bool *made, struct err *err)
+{
+    const struct param p[] = {number_param(u->warehouse), text_param(token)};
+    struct rows rows;
+
+    TRY(unit_exec(u, STMT_CHANGE_GET, p, &rows, err));
+    *made = rows.n > 0 && !change_was_forgone(rows_str(&rows, 0, CHANGE_GET_KIND));
+    return true;
+}
+
+/* The token has a row. It is this unit's when an earlier attempt's commit is unclear, unless a
+ * sweep took the change for abandoned: then no attempt was carried out, and none will be. */
+static bool token_there(struct unit *u, struct str token, struct err *err)
+{
+    bool made;
+
+    TRY(unit_change_made(u, token, &made, err));
+    if (made && u->unclear) {
+        u->end = UNIT_APPLIED;
+        return true;
+    }
+    u->unclear = false;
+    return err_set(err, ERR_INTERNAL,
+        made ? "The token %.*s of a change was used before"
+             : "The change %.*s took so long that it was given up and cleared away",
+        STR_ARG(token));
+}
+
 bool unit_claim(struct unit *u, const struct claim *c, struct err *err)
 {
     const struct param p[] = {
@@ -71,24 +104,16 @@ bool unit_claim(struct unit *u, const struct claim *c, struct err *err)
         u->unclear = false; /* and no earlier attempt can be carried out any more */
         return claim_key(u, c, err);
     }
-    if (!u->unclear)
-        return err_set(
-            err, ERR_INTERNAL, "The token %.*s of a change was used before", STR_ARG(c->by->token));
-    u->end = UNIT_APPLIED;
-    return true;
+    return token_there(u, c->by->token, err);
 }
 
 bool unit_abandon(struct unit *u, struct err *err)
 {
-    const struct param p[] = {number_param(u->warehouse), text_param(u->by->token)};
-    struct rows rows;
+    bool made = false;
 
-    u->end = UNIT_ABANDON;
-    if (!u->unclear)
-        return true;
-    TRY(unit_exec(u, STMT_CHANGE_GET, p, &rows, err));
-    if (rows.n == 1)
-        u->end = UNIT_APPLIED;
+    if (u->unclear)
+        TRY(unit_change_made(u, u->by->token, &made, err));
+    u->end = made ? UNIT_APPLIED : UNIT_ABANDON;
     return true;
 }
 
@@ -134,6 +159,8 @@ static bool attempt(struct unit *u, unit_fn fn, void *work, struct err *err)
     struct rows rows;
     bool ok;
 
+    if (u->effect == EFFECT_SWAP && FAULT(SQL_SWAP_LATE))
+        (void)sleep(7);
     u->end = UNIT_COMMIT;
     u->keyed = false;
     TRY(sql__take(u->s, DB_WRITE, &u->db, err));

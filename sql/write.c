@@ -394,9 +394,11 @@ static bool swap_in_statement(struct unit *u, void *work, struct err *err)
 {
     struct quick *w = work;
     const struct sql_swap *sw = w->swap;
-    const struct param token[] = {number_param(sw->warehouse), text_param(sw->by.token)};
     struct rows rows;
+    bool made;
 
+    if (FAULT(SQL_SWAP_LATE))
+        (void)sleep(7);
     if (FAULT(SQL_SWAP_BEFORE))
         _exit(137);
     /* It may wait for the key as long as for any lock. Given up before that, nobody would know what
@@ -405,13 +407,16 @@ static bool swap_in_statement(struct unit *u, void *work, struct err *err)
     if (w->leave)
         return true;
     if (!send_swap(u, sw, &rows, err)) {
-        /* The key is taken, perhaps by a row that has expired: the transaction can tell. */
-        w->leave = sw->by.idem && err->kind == ERR_DB_UNIQUE;
+        /* The key or the token is taken, perhaps by a row that has expired: the transaction can
+         * tell.
+         */
+        w->leave = err->kind == ERR_DB_UNIQUE;
         return w->leave;
     }
-    if (rows.n == 0)
-        TRY(unit_exec(u, STMT_CHANGE_GET, token, &rows, err));
-    w->result = rows.n > 0 ? SQL_SWAPPED : SQL_SWAP_LOST;
+    made = rows.n > 0;
+    if (!made)
+        TRY(unit_change_made(u, sw->by.token, &made, err));
+    w->result = made ? SQL_SWAPPED : SQL_SWAP_LOST;
     u->keyed = w->result == SQL_SWAPPED;
     if (w->result == SQL_SWAPPED && FAULT(SQL_SWAP_AFTER))
         _exit(137);
