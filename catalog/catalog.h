@@ -13,6 +13,7 @@
 
 struct catalog;
 struct cache;
+struct leftovers;
 
 struct catalog_conf {
     struct sql *sql;     /* not owned */
@@ -40,7 +41,8 @@ struct caller {
     struct str principal;
     struct str request_id;
     int64_t deadline_us;
-    struct sql_idem *idem; /* the request's key, kept with what it changes; NULL: none */
+    struct sql_idem *idem;  /* the request's key, kept with what it changes; NULL: none */
+    struct leftovers *left; /* gathers files to delete; NULL: they stay */
 };
 
 /* A page of names asked for. token absent: everything, unpaged. */

@@ -40,6 +40,8 @@ MUST bool place__check(struct arena *a, const struct catalog *c, struct str aske
  * in a bucket browser, never used twice. */
 struct str place__default(struct arena *a, const struct catalog *c, const struct sql_ns *ns,
     struct str name, struct str uuid);
+/* The folder in which it puts those of a namespace. */
+struct str place__folder(struct arena *a, const struct catalog *c, const struct sql_ns *ns);
 
 /* Pages of names. A list is what its tokens are bound to, and how a batch of it is read: *found is
  * false when there is no such parent. */

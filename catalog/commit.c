@@ -92,39 +92,6 @@ static bool swap(const struct commit *r, const struct current *base, const struc
         STR_ARG(d->head.location));
 }
 
-/* Only files beneath the table's own place: a registered file's log may name anything. */
-static void delete_old_file(
-    struct arena *a, struct catalog *c, struct str folder, const struct part *entry)
-{
-    json_t *tree = json_loadb(entry->p, entry->n, 0, NULL);
-    const json_t *file = json_object_get(tree, "metadata-file");
-    struct str location = {json_string_value(file), json_string_length(file)};
-    struct location inside, within;
-    struct err ignored;
-    if (json_is_string(file) && location_parse(a, location, &inside, &ignored) &&
-        location_parse(a, folder, &within, &ignored) && location_within(&inside, &within) &&
-        store_check(a, c->store, location, &ignored) && store_delete(c->store, location, &ignored))
-        cache_drop(c->cache, location);
-    json_decref(tree);
-}
-
-/* write.metadata.delete-after-commit.enabled. Best effort; PyIceberg deletes them too. */
-void object__delete_old_files(
-    struct arena *a, struct catalog *c, const struct metadata *base, const struct metadata *now)
-{
-    const struct head *head = metadata_head(now);
-    const json_t *property =
-        json_object_get(head->properties, "write.metadata.delete-after-commit.enabled");
-    /* A view's document has no such log. */
-    if (metadata_kind(now) != METADATA_TABLE || !json_is_string(property) ||
-        !str_eq_nocase(str_from(json_string_value(property)), STR("true")))
-        return;
-    const struct parts *before = metadata_parts(base, PARTS_METADATA_LOG);
-    size_t kept = metadata_parts(now, PARTS_METADATA_LOG)->n; /* one of them is the base */
-    for (size_t i = 0; i + kept < before->n + 1; i++)
-        delete_old_file(a, c, metadata_head(base)->location, &before->v[i]);
-}
-
 /* One attempt, the steps of the specification in their order. */
 static bool commit_once(const struct commit *r, struct loaded *out, struct err *err)
 {
@@ -145,7 +112,8 @@ static bool commit_once(const struct commit *r, struct loaded *out, struct err *
     TRY(object__write(r->a, r->c, d, &w, err));
     TRY(swap(r, &base, d, &place, &w, err));
     metric_add(METRIC_commits_applied_total, 1);
-    object__delete_old_files(r->a, r->c, base.metadata, w.metadata);
+    const struct act act = {r->a, r->c, r->by, r->kind};
+    object__leave_old_files(&act, base.metadata, w.metadata);
     cache_drop(r->c->cache, base.row->metadata_location); /* no row names it any more */
     object__keep(r->a, r->c, &w, out);
     return true;

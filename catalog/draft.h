@@ -27,6 +27,7 @@ struct draft {
     enum metadata_kind kind;
     struct str at;               /* the JSON pointer to what the request says about it */
     const struct metadata *base; /* NULL: a table or view that does not exist yet */
+    struct str warehouse;        /* its uuid: marks the name of the file that is written */
     struct head head;            /* properties and refs: own objects once changed (see below) */
     bool properties_own, refs_own;
     struct parts parts[PARTS_COUNT];

@@ -9,6 +9,7 @@
 #include "metric.h"
 #include "scan.h"
 #include "schema.h"
+#include "token.h"
 #include "update_priv.h"
 #include "uuid.h"
 
@@ -54,7 +55,7 @@ bool draft_file(
     if (!folder.n)
         folder = arena_printf(d->arena, "%.*s/metadata", STR_ARG(d->head.location));
     char uuid[UUID_TEXT + 1];
-    uuid_v4(uuid);
+    token_draw(d->warehouse, uuid);
     *token = arena_dup(d->arena, str_from(uuid));
     *location = arena_printf(d->arena, "%.*s/%05lld-%s%s.metadata.json", STR_ARG(folder),
         (long long)next_version(d), uuid, *gzip ? ".gz" : "");
@@ -217,7 +218,7 @@ static void give_uuid(struct draft *d)
     char uuid[UUID_TEXT + 1];
     if (d->head.uuid.p)
         return;
-    uuid_v4(uuid);
+    token_draw(d->warehouse, uuid);
     d->head.uuid = arena_dup(d->arena, str_from(uuid));
 }
 

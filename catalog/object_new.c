@@ -3,6 +3,8 @@
 #include "cache.h"
 #include "digest.h"
 #include "object_priv.h"
+#include "sql_sweep.h"
+#include "token.h"
 #include "uuid.h"
 
 static bool taken(const struct act *act, const struct ident *id, enum sql_kind by,
@@ -67,6 +69,7 @@ bool object__write(
     AUTO(metadata_unref) struct metadata *m = NULL;
     struct written w = {0};
     bool gzip;
+    d->warehouse = c->warehouse.uuid;
     TRY(draft_file(d, &w.location, &w.token, &gzip, err));
     if (!store_check(a, c->store, w.location, err))
         return err_as(err, ERR_INVALID_ARGUMENT); /* write.metadata.path leads elsewhere */
@@ -245,6 +248,22 @@ static bool registered_metadata(
     return catalog__change_failed(err);
 }
 
+/* Whoever swept it, its file is on its way out. */
+static bool not_forgone(const struct act *act, struct str location, struct err *err)
+{
+    struct catalog *c = act->c;
+    struct sql_token token = {.token = token_of_file(c->warehouse.uuid, location)};
+    if (!token.token.p)
+        return true;
+    if (!sql_tokens_find(c->sql, c->warehouse.id, &token, 1, err))
+        return catalog__change_failed(err);
+    return token.fate != SQL_FATE_FORGONE ||
+           err_set(err, ERR_INVALID_ARGUMENT,
+               "The metadata file %.*s was written for a change that was never made, and is being "
+               "cleared away",
+               STR_ARG(location));
+}
+
 static bool register_location(
     const struct act *act, const json_t *body, struct str *out, struct err *err)
 {
@@ -259,7 +278,7 @@ static bool register_location(
             "%.*s is not a valid metadata file: its name "
             "must contain .metadata.json",
             STR_ARG(location));
-    return true;
+    return not_forgone(act, location, err);
 }
 
 /* Is the namespace there, and the name free or of its kind? */

@@ -4,6 +4,7 @@
 
 #include "catalog_priv.h"
 #include "draft.h"
+#include "json.h"
 #include "metadata.h"
 #include "object.h"
 
@@ -74,9 +75,13 @@ int64_t object__first_version(const json_t *updates);
 bool object__is_unique(enum sql_kind kind, const json_t *updates);
 /* After this error of a commit or transaction: may an earlier copy of it have succeeded? */
 bool object__may_be_second(const struct err *err);
-/* Metadata files that left the log with the step from base to now, if the table asks for that. */
-void object__delete_old_files(
-    struct arena *a, struct catalog *c, const struct metadata *base, const struct metadata *now);
+/* The change that was made needs this file no more; it goes when the answer is out. */
+void object__leave(const struct act *act, struct str uri);
+/* Does a table ask for that: write.metadata.delete-after-commit.enabled? */
+bool object__wants_old_files_deleted(const struct metadata *now);
+/* So with files that left the log in the step from base to now, if the table asks for that. */
+void object__leave_old_files(
+    const struct act *act, const struct metadata *base, const struct metadata *now);
 
 /* What table.h and view.h promise for each. */
 MUST bool object__load(const struct act *act, const struct ident *id, const struct sql_object *row,

@@ -78,19 +78,32 @@ static struct str ns_location(struct arena *a, const struct catalog *c, const st
     return found;
 }
 
+/* *base: without the levels. */
+static struct str folder_of(
+    struct arena *a, const struct catalog *c, const struct sql_ns *ns, struct str *base)
+{
+    *base = ns_location(a, c, ns);
+    if (base->p)
+        return *base;
+    struct str folder = *base = store_base(c->store);
+    for (struct str rest = ns->path; rest.p;) {
+        struct str level = piece(a, str_cut(&rest, IDENT_SEPARATOR));
+        folder = arena_printf(a, "%.*s/%.*s", STR_ARG(folder), STR_ARG(level));
+    }
+    return folder;
+}
+
+struct str place__folder(struct arena *a, const struct catalog *c, const struct sql_ns *ns)
+{
+    struct str base;
+    return folder_of(a, c, ns, &base);
+}
+
 struct str place__default(struct arena *a, const struct catalog *c, const struct sql_ns *ns,
     struct str name, struct str uuid)
 {
-    struct str base = ns_location(a, c, ns);
-    struct str folder = base;
-    if (!base.p) {
-        folder = base = store_base(c->store);
-        struct str rest = ns->path;
-        while (rest.p) {
-            struct str level = piece(a, str_cut(&rest, IDENT_SEPARATOR));
-            folder = arena_printf(a, "%.*s/%.*s", STR_ARG(folder), STR_ARG(level));
-        }
-    }
+    struct str base;
+    struct str folder = folder_of(a, c, ns, &base);
     struct str table = piece(a, name);
     struct str full =
         arena_printf(a, "%.*s/%.*s-%.*s", STR_ARG(folder), STR_ARG(table), STR_ARG(uuid));

@@ -52,13 +52,11 @@ bool view_drop(struct arena *a, struct catalog *c, const struct caller *by, cons
 {
     const struct act act = {a, c, by, SQL_VIEW};
     struct sql_object *was;
-    struct err ignored;
     TRY(object__drop(&act, id, SQL_KEEP_FILES, &was, err));
     if (!was)
         return true;
-    if (is_garbage(&act, was->metadata_location) &&
-        !store_delete(c->store, was->metadata_location, &ignored))
-        err_clear(&ignored);
+    if (is_garbage(&act, was->metadata_location))
+        object__leave(&act, was->metadata_location);
     cache_drop(c->cache, was->metadata_location);
     return true;
 }

@@ -1,14 +1,13 @@
-#include "purger.h"
+#include "background.h"
 
 #include <errno.h>
 
 #include "base.h"
 #include "clock.h"
-#include "purge.h"
 #include "thread.h"
 
-struct purger {
-    struct purge *purge;
+struct background {
+    struct background_job job;
     pthread_mutex_t lock;
     pthread_cond_t news, over; /* on the monotonic clock */
     bool woken, stopped, ended;
@@ -16,84 +15,83 @@ struct purger {
 
 static void *thread_main(void *arg)
 {
-    struct purger *p = arg;
-    pthread_mutex_lock(&p->lock);
-    while (!p->stopped) {
-        p->woken = false;
-        pthread_mutex_unlock(&p->lock);
-        int64_t pause_ms = purge_run(p->purge);
+    struct background *b = arg;
+    pthread_mutex_lock(&b->lock);
+    while (!b->stopped) {
+        b->woken = false;
+        pthread_mutex_unlock(&b->lock);
+        int64_t pause_ms = b->job.run(b->job.job);
         struct timespec until = thread_until(clock_mono_us() + pause_ms * 1000);
         int waited = 0;
-        pthread_mutex_lock(&p->lock);
-        while (!p->stopped && !p->woken && waited != ETIMEDOUT)
-            waited = pthread_cond_timedwait(&p->news, &p->lock, &until);
+        pthread_mutex_lock(&b->lock);
+        while (!b->stopped && !b->woken && waited != ETIMEDOUT)
+            waited = pthread_cond_timedwait(&b->news, &b->lock, &until);
     }
-    p->ended = true;
-    pthread_cond_signal(&p->over);
-    pthread_mutex_unlock(&p->lock);
+    b->ended = true;
+    pthread_cond_signal(&b->over);
+    pthread_mutex_unlock(&b->lock);
     return NULL;
 }
 
-static void purger_free(struct purger **pp)
+static void background_free(struct background **pb)
 {
-    struct purger *p = *pp;
-    if (!p)
+    struct background *b = *pb;
+    if (!b)
         return;
-    purge_free(&p->purge);
-    pthread_cond_destroy(&p->news);
-    pthread_cond_destroy(&p->over);
-    pthread_mutex_destroy(&p->lock);
-    xfree(p);
-    *pp = NULL;
+    b->job.free(b->job.job);
+    pthread_cond_destroy(&b->news);
+    pthread_cond_destroy(&b->over);
+    pthread_mutex_destroy(&b->lock);
+    xfree(b);
+    *pb = NULL;
 }
 
-bool purger_start(struct catalog *catalog, int64_t rate, struct purger **out, struct err *err)
+bool background_start(const struct background_job *job, struct background **out, struct err *err)
 {
-    const struct purge_conf conf = {.catalog = catalog, .rate = rate};
-    AUTO(purger_free) struct purger *p = xcalloc(1, sizeof(*p));
-    p->purge = purge_new(&conf);
-    pthread_mutex_init(&p->lock, NULL);
-    thread_cond_init(&p->news);
-    thread_cond_init(&p->over);
-    TRY(thread_start("firn-purge", thread_main, p, NULL, err));
-    *out = TAKE(p);
+    AUTO(background_free) struct background *b = xcalloc(1, sizeof(*b));
+    b->job = *job;
+    pthread_mutex_init(&b->lock, NULL);
+    thread_cond_init(&b->news);
+    thread_cond_init(&b->over);
+    TRY(thread_start(job->name, thread_main, b, NULL, err));
+    *out = TAKE(b);
     return true;
 }
 
-void purger_wake(struct purger *p)
+void background_wake(struct background *b)
 {
-    if (!p)
+    if (!b)
         return;
-    pthread_mutex_lock(&p->lock);
-    p->woken = true;
-    pthread_cond_signal(&p->news);
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&b->lock);
+    b->woken = true;
+    pthread_cond_signal(&b->news);
+    pthread_mutex_unlock(&b->lock);
 }
 
-void purger_stop(struct purger *p)
+void background_stop(struct background *b)
 {
-    if (!p)
+    if (!b)
         return;
-    purge_stop(p->purge);
-    pthread_mutex_lock(&p->lock);
-    p->stopped = true;
-    pthread_cond_signal(&p->news);
-    pthread_mutex_unlock(&p->lock);
+    b->job.stop(b->job.job);
+    pthread_mutex_lock(&b->lock);
+    b->stopped = true;
+    pthread_cond_signal(&b->news);
+    pthread_mutex_unlock(&b->lock);
 }
 
-bool purger_join(struct purger **pp, int64_t deadline_us)
+bool background_join(struct background **pb, int64_t deadline_us)
 {
-    struct purger *p = *pp;
+    struct background *b = *pb;
     struct timespec deadline = thread_until(deadline_us);
     int waited = 0;
-    if (!p)
+    if (!b)
         return true;
-    pthread_mutex_lock(&p->lock);
-    while (!p->ended && waited != ETIMEDOUT)
-        waited = pthread_cond_timedwait(&p->over, &p->lock, &deadline);
-    bool ended = p->ended;
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&b->lock);
+    while (!b->ended && waited != ETIMEDOUT)
+        waited = pthread_cond_timedwait(&b->over, &b->lock, &deadline);
+    bool ended = b->ended;
+    pthread_mutex_unlock(&b->lock);
     if (ended)
-        purger_free(pp);
+        background_free(pb);
     return ended;
 }

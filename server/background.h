@@ -1,4 +1,4 @@
-/* The thread that deletes the files of dropped tables. */
+/* A thread that does a job of the server's own, over and over: purges, sweeps. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,16 +6,24 @@
 
 #include "err.h"
 
-struct catalog;
-struct purger;
+struct background;
 
-/* rate: files per second; 0: they are left to other servers. The catalog must outlive the thread.
- */
-MUST bool purger_start(struct catalog *catalog, int64_t rate, struct purger **out, struct err *err);
-/* A table was dropped. From any thread; NULL is nobody. */
-void purger_wake(struct purger *p);
-/* No file is begun any more. NULL is nobody. */
-void purger_stop(struct purger *p);
-/* After purger_stop: waits for the thread until the deadline (clock_mono_us()) and frees all.
+struct background_job {
+    const char *name; /* of the thread */
+    void *job;        /* owned from the start of the thread on */
+    /* Does what is to do now; the result: milliseconds after which there may be more. */
+    int64_t (*run)(void *job);
+    void (*stop)(void *job); /* from any thread: run returns soon */
+    void (*free)(void *job);
+};
+
+/* What the job uses must outlive the thread. A job whose thread cannot be started is freed. */
+MUST bool background_start(
+    const struct background_job *job, struct background **out, struct err *err);
+/* There is something to do. From any thread; NULL is nobody. */
+void background_wake(struct background *b);
+/* Nothing is begun any more. NULL is nobody. */
+void background_stop(struct background *b);
+/* After background_stop: waits for the thread until the deadline (clock_mono_us()) and frees all.
  * False: it still runs, nothing is freed. */
-bool purger_join(struct purger **p, int64_t deadline_us);
+bool background_join(struct background **b, int64_t deadline_us);

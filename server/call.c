@@ -84,7 +84,8 @@ struct ident call_ident(const struct call *c)
 
 struct caller call_caller(struct call *c)
 {
-    return (struct caller){c->principal, c->id, c->deadline_us, c->idem.key.p ? &c->idem : NULL};
+    return (struct caller){
+        c->principal, c->id, c->deadline_us, c->idem.key.p ? &c->idem : NULL, &c->left};
 }
 
 struct str call_digest(struct call *c)

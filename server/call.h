@@ -11,14 +11,16 @@
 #include "err.h"
 #include "exec.h"
 #include "ident.h"
+#include "leftover.h"
 #include "op.h"
 #include "reply.h"
 #include "str.h"
 
+struct afterwards;
 struct config;
 struct reports;
 struct http;
-struct purger;
+struct background;
 struct worker;
 
 /* What all calls share: made in main, alive until the last call is gone. */
@@ -26,7 +28,8 @@ struct server {
     const struct config *conf;
     struct catalog *catalog;
     struct exec *exec;
-    struct purger *purger; /* NULL until it is started */
+    struct background *purger, *sweeper; /* NULL until they are started */
+    struct afterwards *afterwards;
     struct progress *progress; /* starting, serving, draining: see admin.h */
     struct reports *reports;
 };
@@ -85,6 +88,8 @@ struct call {
     /* Found. */
     struct sql_idem idem; /* the key and the answer to keep; key absent: none counts */
     bool replayed;        /* the answer is a kept one */
+
+    struct leftovers left; /* files to delete once the answer is out */
 
     bool looked_up;         /* found is filled (operations with a lookup) */
     struct sql_found found; /* the row, or that there is none */

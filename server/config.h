@@ -86,7 +86,9 @@
     X(purge, TEXT, "FIRN_PURGE", "allow", 0, 0,                                                    \
         "What a drop with purge does: allow, ignore (the files stay) or refuse (403)")             \
     X(purge_rate, INT, "FIRN_PURGE_RATE", "200", 0, 100000,                                        \
-        "Files of dropped tables deleted per second; 0 leaves them to other servers")              \
+        "Files deleted in the background per second; 0 leaves them to other servers")              \
+    X(sweep_grace, SECONDS, "FIRN_SWEEP_GRACE", "86400", 0, 315360000,                             \
+        "Metadata files that no change came to name are deleted after twice this time; 0: never")  \
     X(start_timeout, SECONDS, "FIRN_START_TIMEOUT", "30", 0, 3600,                                 \
         "How long a start waits for the database")                                                 \
     X(drain_wait, SECONDS, "FIRN_DRAIN_WAIT", "0", 0, 3600,                                        \

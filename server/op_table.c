@@ -1,9 +1,9 @@
 /* Tables: arguments in, one catalog function, one reply. */
+#include "background.h"
 #include "call.h"
 #include "config.h"
 #include "log.h"
 #include "metric.h"
-#include "purger.h"
 #include "reports.h"
 #include "table.h"
 
@@ -88,7 +88,7 @@ bool op_drop_table(struct call *c)
     TRY(purge_of(c, &purge));
     TRY(table_drop(c->arena, c->server->catalog, &by, &id, purge, &c->err));
     if (purge == SQL_PURGE_FILES)
-        purger_wake(c->server->purger);
+        background_wake(c->server->purger);
     return reply_empty(c);
 }
 

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "admin.h"
+#include "afterwards.h"
+#include "background.h"
 #include "call.h"
 #include "catalog.h"
 #include "clock.h"
@@ -16,11 +18,12 @@
 #include "http.h"
 #include "log.h"
 #include "metric.h"
-#include "purger.h"
+#include "purge.h"
 #include "reports.h"
 #include "secrets.h"
 #include "sql.h"
 #include "store.h"
+#include "sweep.h"
 #include "upkeep.h"
 #include "worker.h"
 
@@ -191,6 +194,51 @@ static unsigned cores(void)
     return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;
 }
 
+static int64_t run_purge(void *job)
+{
+    return purge_run(job);
+}
+
+static void stop_purge(void *job)
+{
+    purge_stop(job);
+}
+
+static void free_purge(void *job)
+{
+    struct purge *p = job;
+    purge_free(&p);
+}
+
+static int64_t run_sweep(void *job)
+{
+    return sweep_run(job);
+}
+
+static void stop_sweep(void *job)
+{
+    sweep_stop(job);
+}
+
+static void free_sweep(void *job)
+{
+    struct sweep *p = job;
+    sweep_free(&p);
+}
+
+static bool start_jobs(struct serving *s, struct err *err)
+{
+    const struct purge_conf purges = {s->server.catalog, s->conf->purge_rate};
+    const struct sweep_conf sweeps = {
+        s->server.catalog, s->conf->sweep_grace / 1000, s->conf->purge_rate};
+    const struct background_job purger = {
+        "firn-purge", purge_new(&purges), run_purge, stop_purge, free_purge};
+    TRY(background_start(&purger, &s->server.purger, err));
+    const struct background_job sweeper = {
+        "firn-sweep", sweep_new(&sweeps), run_sweep, stop_sweep, free_sweep};
+    return background_start(&sweeper, &s->server.sweeper, err);
+}
+
 static bool start_lanes(struct serving *s, struct err *err)
 {
     unsigned n = cores(), slow = SLOW_PER_CORE * n;
@@ -205,7 +253,8 @@ static bool start_lanes(struct serving *s, struct err *err)
     };
 
     TRY(exec_start(&c, &s->server.exec, err));
-    TRY(purger_start(s->server.catalog, s->conf->purge_rate, &s->server.purger, err));
+    s->server.afterwards = afterwards_new(s->server.catalog, s->server.exec);
+    TRY(start_jobs(s, err));
     TRY(http_listen(s->listen_fd, err));
     for (; s->n_workers < workers; s->n_workers++)
         TRY(worker_start(&s->server, s->listen_fd, (limit + workers - 1) / workers,
@@ -285,11 +334,17 @@ static bool no_whole_calls(struct serving *s)
     return true;
 }
 
+static bool nothing_left(struct serving *s)
+{
+    return afterwards_idle(s->server.afterwards);
+}
+
 static void drain(struct serving *s)
 {
     atomic_store(&s->progress.draining, true);
     log_write(LOG_INFO, "stop", "draining");
-    purger_stop(s->server.purger);
+    background_stop(s->server.purger);
+    background_stop(s->server.sweeper);
     wait_until(s, clock_mono_us() + s->conf->drain_wait, never);
     for (unsigned i = 0; i < s->n_workers; i++)
         worker_quiesce(s->workers[i]);
@@ -301,6 +356,8 @@ static void drain(struct serving *s)
     wait_until(s, begun + (all < ARRIVAL_US ? all : ARRIVAL_US), no_calls);
     if (!wait_until(s, begun + all, no_whole_calls))
         log_write(LOG_WARN, "stop", "calls are still running after the drain");
+    if (!wait_until(s, begun + all, nothing_left))
+        log_write(LOG_WARN, "stop", "files are still being deleted after the drain");
 }
 
 static void give_up(const char *why)
@@ -313,7 +370,8 @@ static void give_up(const char *why)
 /* In reverse order of start; anything may be missing. */
 static void stop(struct serving *s)
 {
-    purger_stop(s->server.purger);
+    background_stop(s->server.purger);
+    background_stop(s->server.sweeper);
     /* Calls that run end first: they hand their answers to the workers. The lane itself outlives
      * the workers, which may still ask it and are refused. */
     if (s->server.exec) {
@@ -324,9 +382,11 @@ static void stop(struct serving *s)
     while (s->n_workers)
         worker_stop(&s->workers[--s->n_workers]);
     (void)exec_join(&s->server.exec, INT64_MAX);
+    afterwards_free(&s->server.afterwards);
     admin_stop(&s->admin);
-    if (!purger_join(&s->server.purger, clock_mono_us() + LATE_US))
-        give_up("a request to the store does not end: another server goes on with the purge");
+    int64_t late = clock_mono_us() + LATE_US;
+    if (!background_join(&s->server.purger, late) || !background_join(&s->server.sweeper, late))
+        give_up("a request to the store does not end: another server goes on with the job");
     catalog_free(&s->server.catalog);
     reports_free(&s->server.reports);
     store_close(&s->store);

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "afterwards.h"
 #include "call.h"
 #include "clock.h"
 #include "config.h"
@@ -64,6 +65,7 @@ static void give(void *owner, struct call *c)
     struct worker *w = owner;
 
     stage_account(c);
+    afterwards_add(w->server->afterwards, &c->left);
     atomic_fetch_sub_explicit(&w->calls, 1, memory_order_release);
     if (c->whole)
         atomic_fetch_sub_explicit(&w->whole, 1, memory_order_release);

@@ -6,6 +6,10 @@
     X(STORE_PUT_FAILS)        /* the metadata file is not written: definite */                     \
     X(STORE_PUT_AFTER_WRITE)  /* the process ends after the file was written */                    \
     X(STORE_GET_STALL)        /* a read from the store takes two seconds longer */                 \
+    X(STORE_DELETE_STALL)     /* a deletion takes two seconds longer */                           \
+    X(STORE_DELETE_FAILS)     /* the file stays where it is */                                     \
+    X(STORE_DELETE_BEFORE)    /* the process ends before the file is deleted */                    \
+    X(SQL_SWAP_LATE)          /* the swap is sent after seven seconds */                           \
     X(SQL_SWAP_BEFORE)        /* the process ends before the swap is sent */                       \
     X(SQL_SWAP_REPLY_LOST)    /* the connection breaks after the swap was sent */                  \
     X(SQL_SWAP_AFTER)         /* the process ends after the swap was acknowledged */               \

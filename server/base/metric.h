@@ -42,6 +42,11 @@ struct buf;
     X(scan_reports_total, COUNTER, "Scan reports received.")                                       \
     X(commit_reports_total, COUNTER, "Commit reports received.")                                   \
     X(unknown_reports_total, COUNTER, "Reports of a type that this server does not know.")         \
+    X(leftover_files_total, COUNTER, "Files that a change made useless, deleted after its answer.") \
+    X(leftover_dropped_total, COUNTER, "Such files that were left to the sweep: too many waited.")  \
+    X(sweep_files_total, COUNTER, "Metadata files deleted that no commit came to name.")           \
+    X(sweep_errors_total, COUNTER, "Folders that could not be swept, files that could not be deleted.") \
+    X(sweep_rounds_total, COUNTER, "Sweeps that came to their end.")                               \
     X(purge_files_total, COUNTER, "Files of dropped tables that were deleted.")                    \
     X(purge_errors_total, COUNTER, "Files of dropped tables that could not be read or deleted.")   \
     X(purge_tables_total, COUNTER, "Purges of tables that came to their end.")                     \

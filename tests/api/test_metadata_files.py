@@ -4,10 +4,11 @@ import gzip
 import json
 import re
 import time
+import uuid
 
 import pytest
 
-from firn_client import Table, add_snapshot, in_parallel, set_properties, set_ref, strict_json, struct
+from firn_client import Table, add_snapshot, eventually, in_parallel, set_properties, set_ref, strict_json, struct
 
 NAME = re.compile(r"(\d{5,})-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(\.gz)?\.metadata\.json")
 
@@ -127,10 +128,7 @@ def test_old_files_are_deleted_when_asked(api, table):
         locations.append(table.metadata_location)
     log = [e["metadata-file"] for e in table.metadata["metadata-log"]]
     assert log == locations[-3:-1]
-    deadline = time.monotonic() + 5
-    while len(files_of(api, table)) > 3 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert sorted(files_of(api, table)) == sorted(locations[-3:])
+    eventually(lambda: sorted(files_of(api, table)) == sorted(locations[-3:]))
 
 
 def test_old_files_stay_by_default(api, table):
@@ -233,3 +231,87 @@ def broken(client, ns, name):
     client.commit(ns, name, [set_properties(a="b")]).expect(400, 409)
     assert client.names(ns) == [name]
     client.drop(ns, name, "?purgeRequested=true").expect(204)
+
+
+def log_of(table):
+    return [e["metadata-file"] for e in table.metadata["metadata-log"]]
+
+
+KEEP_ONE = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
+
+
+def test_old_files_go_after_a_transaction(api, ns):
+    """Of each of its tables, and of one that is replaced."""
+    tables = [api.table(ns, f"t{i}", properties=KEEP_ONE) for i in range(2)]
+    for i in range(3):
+        changes = [{"identifier": {"namespace": [ns], "name": t.name}, "requirements": [],
+                    "updates": [set_properties(i=str(i))]} for t in tables]
+        api.post("/v1/transactions/commit", {"table-changes": changes}).expect(204)
+    for table in tables:
+        eventually(lambda: set(files_of(api, table)) == {*log_of(table), table.metadata_location})
+        assert len(log_of(table)) == 1
+
+
+def test_a_refused_commit_deletes_nothing(api, ns):
+    table = api.table(ns, properties=KEEP_ONE)
+    table.apply(set_properties(a="b"))
+    files = files_of(api, table)
+    table.commit(set_properties(a="c"), requirements=[{"type": "assert-create"}]).fails(409)
+    table.commit().ok()  # nothing to do
+    time.sleep(0.3)
+    assert files_of(api, table) == files
+
+
+def test_an_old_file_that_another_table_names(api, ns):
+    """Its first states lay in a folder that is another table's by now; one of them was registered."""
+    base = f"{api.store.base}/{ns}"
+    table = api.table(ns, "a", location=f"{base}/first", properties={"write.metadata.path": f"{base}/second/metadata"})
+    old = table.metadata_location
+    table.apply(set_properties(a="b"))
+    shared = table.metadata_location
+    table.apply({"action": "set-location", "location": f"{base}/second"},
+                {"action": "remove-properties", "removals": ["write.metadata.path"]})
+    document = strict_json(api.store.read(shared)) | {"table-uuid": str(uuid.uuid4())}
+    api.store.write(shared, json.dumps(document).encode())
+    api.register(ns, "b", shared).ok()
+    table.apply(set_properties(**KEEP_ONE))
+    eventually(lambda: not api.store.exists(old))
+    table.apply(set_properties(a="c"))
+    eventually(lambda: len(files_of(api, table)) == 3)
+    assert set(files_of(api, table)) == {*log_of(table), table.metadata_location, shared}
+    assert Table(api, ns, "b").apply(set_properties(c="d"))["location"] == f"{base}/first"
+
+
+def test_a_log_that_names_a_file_twice(api, ns):
+    """Or the state that it was registered from, as logs of other makes may: what is still named stays."""
+    table = api.table(ns, properties=KEEP_ONE)
+    own = table.metadata_location
+    document = strict_json(api.store.read(own))
+    entry = {"timestamp-ms": document["last-updated-ms"], "metadata-file": own}
+    again = f"{table.location}/metadata/00001-odd.metadata.json"
+    api.store.write(again, json.dumps(document | {"metadata-log": [
+        {"timestamp-ms": document["last-updated-ms"], "metadata-file": again}, entry, entry]}).encode())
+    api.drop(ns, table.name).expect(204)
+    api.register(ns, "b", again).ok()
+    other = Table(api, ns, "b")
+    other.apply(set_properties(a="b"))
+    eventually(lambda: not api.store.exists(own))
+    assert set(files_of(api, other)) == {again, other.metadata_location}
+    other.apply(set_properties(a="c"))
+    eventually(lambda: not api.store.exists(again))
+
+
+def test_more_old_files_than_can_wait(server, api, ns):
+    """The queue is bounded; what it cannot take is counted and left to the sweep."""
+    table = api.table(ns, properties={"write.metadata.previous-versions-max": "10000"})
+    document = strict_json(api.store.read(table.metadata_location))
+    log = [{"timestamp-ms": document["last-updated-ms"], "metadata-file": f"{table.location}/metadata/{i}.metadata.json"}
+           for i in range(5000)]
+    full = f"{table.location}/metadata/00001-full.metadata.json"
+    api.store.write(full, json.dumps(document | {"metadata-log": log}).encode())
+    api.drop(ns, table.name).expect(204)
+    api.register(ns, "b", full).ok()
+    done, dropped = (server.metric(f"firn_leftover_{name}_total") for name in ("files", "dropped"))
+    Table(api, ns, "b").apply(set_properties(**KEEP_ONE))
+    assert server.metric("firn_leftover_dropped_total") - dropped == 5000 - 4096
+    eventually(lambda: server.metric("firn_leftover_files_total") - done == 4096, 20)

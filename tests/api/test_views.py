@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from firn_client import (create_updates, enc, enc_java, field, in_parallel, ns_path, order, replace_version,
+from firn_client import (create_updates, enc, enc_java, eventually, field, in_parallel, ns_path, order, replace_version,
                          representation, set_properties, simple, spec, struct, view_path, view_version)
 from firn_server import local_path
 
@@ -437,7 +437,7 @@ def test_drop(api, ns, view):
     answer = api.load_view(ns, view).ok().json
     api.drop_view(ns, view).expect(204)
     api.load_view(ns, view).fails(404, "NoSuchViewException")
-    assert not api.store.exists(answer["metadata-location"])
+    eventually(lambda: not api.store.exists(answer["metadata-location"]))
     api.create_view(ns, view, location=answer["metadata"]["location"]).ok()
 
 

@@ -567,6 +567,14 @@ class Table:
                           requirements=[assert_uuid(self.uuid), assert_ref(parent)])
 
 
+def eventually(check, seconds=10):
+    """Waits until it holds."""
+    deadline = time.monotonic() + seconds * SLOWNESS
+    while not check():
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.05)
+
+
 def in_parallel(n, work, *, start_together=True):
     """Runs work(0) … work(n-1) in threads at once; their results in order, the first failure raised."""
     results, errors = [None] * n, []

@@ -1,0 +1,18 @@
+/* Files that a change has made useless. They are gathered while it is made, and deleted once its
+ * answer is out: a client must not wait for them, and what goes wrong then is nothing to it. */
+#pragma once
+
+#include "catalog.h"
+
+struct leftover {
+    struct str uri;
+    struct leftover *next;
+};
+struct leftovers {
+    struct leftover *first;
+    size_t n;
+};
+
+/* Deletes them, but not what a pointer leads to meanwhile; *deleted: how many went. What could not
+ * be deleted, or not be judged, is the sweep's. Blocks. */
+void leftovers_delete(struct catalog *c, const struct str *uris, size_t n, size_t *deleted);
