@@ -11,6 +11,7 @@
 #include "lane.h"
 #include "metadata_priv.h"
 #include "metric.h"
+#include "scan.h"
 #include "store.h"
 
 enum { SHARDS = 16, FIRST_BUCKETS = 64, SHARE = 8 /* one entry at most an eighth */ };
@@ -31,6 +32,7 @@ struct entry {
     struct entry *next;          /* in its bucket */
     struct entry *newer, *older; /* kept: by use; weak: in the list of weak ones */
     uint64_t hash;
+    int64_t warehouse;
     enum entry_kind kind;
     union {
         struct load *load;
@@ -56,7 +58,6 @@ struct shard {
 };
 
 struct cache {
-    struct store *store;
     size_t max, file_max;
     atomic_size_t bytes;
     struct shard shards[SHARDS];
@@ -75,10 +76,23 @@ static struct entry **bucket_of(struct shard *s, uint64_t hash)
     return &s->buckets[hash & (s->n_buckets - 1)];
 }
 
-static struct entry *find(struct shard *s, uint64_t hash, struct str location)
+/* What an entry is found by. */
+struct key {
+    uint64_t hash;
+    int64_t warehouse;
+    struct str location;
+};
+
+static struct key key_of(const struct cache_view *v, struct str location)
 {
-    for (struct entry *e = *bucket_of(s, hash); e; e = e->next)
-        if (e->hash == hash && str_eq((struct str){e->location, e->n}, location))
+    return (struct key){digest_hash64(location) ^ (uint64_t)v->warehouse, v->warehouse, location};
+}
+
+static struct entry *find(struct shard *s, const struct key *k)
+{
+    for (struct entry *e = *bucket_of(s, k->hash); e; e = e->next)
+        if (e->hash == k->hash && e->warehouse == k->warehouse &&
+            str_eq((struct str){e->location, e->n}, k->location))
             return e;
     return NULL;
 }
@@ -100,15 +114,16 @@ static void rehash(struct shard *s)
     xfree(old);
 }
 
-static struct entry *add(struct shard *s, uint64_t hash, struct str location)
+static struct entry *add(struct shard *s, const struct key *k)
 {
     if (s->n >= s->n_buckets)
         rehash(s);
-    struct entry *e = xmalloc(sizeof(*e) + location.n);
-    struct entry **bucket = bucket_of(s, hash);
-    *e = (struct entry){.next = *bucket, .hash = hash, .n = location.n};
-    if (location.n)
-        memcpy(e->location, location.p, location.n);
+    struct entry *e = xmalloc(sizeof(*e) + k->location.n);
+    struct entry **bucket = bucket_of(s, k->hash);
+    *e = (struct entry){
+        .next = *bucket, .hash = k->hash, .warehouse = k->warehouse, .n = k->location.n};
+    if (k->location.n)
+        memcpy(e->location, k->location.p, k->location.n);
     *bucket = e;
     s->n++;
     return e;
@@ -304,27 +319,28 @@ static bool wait_for(struct shard *s, struct load *l, struct metadata **out, str
 }
 
 /* Nobody looks at ok, m and err before done is set. */
-static void read_file(struct cache *c, struct str location, struct load *l)
+static void read_file(const struct cache_view *v, struct str location, struct load *l)
 {
+    size_t max = v->cache->file_max;
     struct buf file = {0};
     metric_add(METRIC_cache_misses_total, 1);
-    l->ok = store_get(c->store, location, c->file_max, &file, &l->err) &&
-            metadata_from_file_max(buf_view(&file), location, c->file_max, &l->m, &l->err);
+    l->ok = store_get(v->store, location, max, &file, &l->err) &&
+            metadata_from_file_max(buf_view(&file), location, max, &l->m, &l->err);
     buf_fini(&file);
 }
 
 /* Called with the lock, which it gives back. */
-static bool load_for_all(struct cache *c, struct shard *s, struct entry *e, struct str location,
-    struct metadata **out, struct err *err)
+static bool load_for_all(const struct cache_view *v, struct shard *s, struct entry *e,
+    struct str location, struct metadata **out, struct err *err)
 {
     struct load *l = load_new();
     e->kind = ENTRY_LOADING;
     e->load = l;
     pthread_mutex_unlock(&s->lock);
-    read_file(c, location, l);
+    read_file(v, location, l);
     pthread_mutex_lock(&s->lock);
     if (l->ok && !l->dropped) {
-        fill(c, s, e, l->m);
+        fill(v->cache, s, e, l->m);
         /* What is not kept is read anew by the next load: none would ever be a second one. */
         if (e->kind == ENTRY_WEAK)
             metadata__asked(l->m);
@@ -336,12 +352,14 @@ static bool load_for_all(struct cache *c, struct shard *s, struct entry *e, stru
     return load_leave(s, l, out, err);
 }
 
-bool cache_get(struct cache *c, struct str location, struct metadata **out, struct err *err)
+bool cache_get(
+    const struct cache_view *v, struct str location, struct metadata **out, struct err *err)
 {
-    uint64_t hash = digest_hash64(location);
-    struct shard *s = shard_of(c, hash);
+    struct cache *c = v->cache;
+    const struct key key = key_of(v, location);
+    struct shard *s = shard_of(c, key.hash);
     pthread_mutex_lock(&s->lock);
-    struct entry *e = find(s, hash, location);
+    struct entry *e = find(s, &key);
     struct metadata *m = take_hit(c, s, &e);
     if (m) {
         pthread_mutex_unlock(&s->lock);
@@ -356,33 +374,34 @@ bool cache_get(struct cache *c, struct str location, struct metadata **out, stru
     }
     if (e)
         return wait_for(s, e->load, out, err);
-    TRY(load_for_all(c, s, add(s, hash, location), location, out, err));
+    TRY(load_for_all(v, s, add(s, &key), location, out, err));
     shrink(c);
     return true;
 }
 
-void cache_put(struct cache *c, struct metadata *m)
+void cache_put(const struct cache_view *v, struct metadata *m)
 {
-    struct str location = metadata_location(m);
-    uint64_t hash = digest_hash64(location);
-    struct shard *s = shard_of(c, hash);
+    struct cache *c = v->cache;
+    const struct key key = key_of(v, metadata_location(m));
+    struct shard *s = shard_of(c, key.hash);
     pthread_mutex_lock(&s->lock);
-    struct entry *e = find(s, hash, location);
+    struct entry *e = find(s, &key);
     struct metadata *known = take_hit(c, s, &e);
     if (!e)
-        fill(c, s, add(s, hash, location), m);
+        fill(c, s, add(s, &key), m);
     pthread_mutex_unlock(&s->lock);
     metadata_unref(&known);
     shrink(c);
 }
 
-void cache_drop(struct cache *c, struct str location)
+void cache_drop(const struct cache_view *v, struct str location)
 {
-    uint64_t hash = digest_hash64(location);
-    struct shard *s = shard_of(c, hash);
+    struct cache *c = v->cache;
+    const struct key key = key_of(v, location);
+    struct shard *s = shard_of(c, key.hash);
     struct metadata *m = NULL;
     pthread_mutex_lock(&s->lock);
-    struct entry *e = find(s, hash, location);
+    struct entry *e = find(s, &key);
     if (e && e->kind == ENTRY_WEAK) {
         forget_weak(s, e);
     } else if (e) {
@@ -399,12 +418,11 @@ void cache_drop(struct cache *c, struct str location)
 /* -- Beginning and end
  * ----------------------------------------------------------------------------- */
 
-struct cache *cache_new(size_t max, struct store *store, size_t file_max)
+struct cache *cache_new(size_t max, size_t file_max)
 {
     struct cache *c = xcalloc(1, sizeof(*c));
-    c->store = store;
     c->max = max;
-    c->file_max = file_max;
+    c->file_max = file_max < scan_metadata_limits.bytes ? file_max : scan_metadata_limits.bytes;
     for (int i = 0; i < SHARDS; i++) {
         struct shard *s = &c->shards[i];
         pthread_mutex_init(&s->lock, NULL);
@@ -412,6 +430,11 @@ struct cache *cache_new(size_t max, struct store *store, size_t file_max)
         s->buckets = xcalloc(s->n_buckets, sizeof(struct entry *));
     }
     return c;
+}
+
+size_t cache_file_max(const struct cache *c)
+{
+    return c->file_max;
 }
 
 static void shard_fini(struct cache *c, struct shard *s)

@@ -1,10 +1,8 @@
 #include "catalog.h"
 
 #include "arena.h"
-#include "cache.h"
 #include "catalog_priv.h"
 #include "clock.h"
-#include "scan.h"
 #include "uuid.h"
 
 static bool roots_parse(struct catalog *c, const struct catalog_conf *conf, struct err *err)
@@ -13,38 +11,44 @@ static bool roots_parse(struct catalog *c, const struct catalog_conf *conf, stru
     for (const char *const *p = conf->allowed; p && *p; p++)
         n++;
     c->roots = ARENA_ARRAY(c->arena, struct location, n);
-    TRY(location_parse(c->arena, store_base(conf->store), &c->roots[0], err));
+    TRY(location_parse(c->arena, store_base(c->store), &c->roots[0], err));
     for (size_t i = 1; i < n; i++)
         TRY(location_parse(c->arena, str_from(conf->allowed[i - 1]), &c->roots[i], err));
     c->n_roots = n;
     return true;
 }
 
-bool catalog_new(const struct catalog_conf *conf, struct catalog **out, struct err *err)
+bool catalog_new(const struct catalog_conf *conf, struct arena *a, struct store *store,
+    struct catalog **out, struct err *err)
 {
-    AUTO(catalog_free) struct catalog *c = xcalloc(1, sizeof *c);
-    c->arena = arena_new();
+    AUTO(catalog_unref) struct catalog *c = xcalloc(1, sizeof *c);
+    atomic_init(&c->refs, 1);
+    c->arena = a;
     c->sql = conf->sql;
-    c->store = conf->store;
+    c->store = store;
+    c->warehouse = conf->warehouse;
+    c->cached = (struct cache_view){conf->cache, c->warehouse.id, store};
     c->transaction_tables = conf->transaction_tables;
-    c->metadata_max = conf->metadata_max < scan_metadata_limits.bytes ? conf->metadata_max
-                                                                      : scan_metadata_limits.bytes;
-    c->cache = cache_new(conf->cache_bytes, conf->store, c->metadata_max);
+    c->metadata_max = cache_file_max(conf->cache);
     TRY(roots_parse(c, conf, err));
-    TRY(sql_warehouse_ensure(c->arena, c->sql, str_from(conf->warehouse_name),
-        store_base(conf->store), &c->warehouse, err));
     *out = TAKE(c);
     return true;
 }
 
-void catalog_free(struct catalog **c)
+struct catalog *catalog_ref(struct catalog *c)
 {
-    if (!*c)
+    atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+    return c;
+}
+
+void catalog_unref(struct catalog **cp)
+{
+    struct catalog *c = TAKE(*cp);
+    if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) > 1)
         return;
-    cache_free(&(*c)->cache);
-    arena_free(&(*c)->arena);
-    xfree(*c);
-    *c = NULL;
+    store_close(&c->store);
+    arena_free(&c->arena);
+    xfree(c);
 }
 
 struct sql *catalog_sql(const struct catalog *c)
@@ -57,25 +61,12 @@ struct store *catalog_store(const struct catalog *c)
     return c->store;
 }
 
-struct cache *catalog_cache(const struct catalog *c)
-{
-    return c->cache;
-}
-
 const struct sql_warehouse *catalog_warehouse(const struct catalog *c)
 {
     return &c->warehouse;
 }
 
-bool catalog_is_warehouse(const struct catalog *c, struct str named)
-{
-    while (named.n > 0 && named.p[named.n - 1] == '/')
-        named.n--;
-    return named.n == 0 || str_eq(named, c->warehouse.name) ||
-           str_eq_nocase(named, c->warehouse.uuid) || str_eq(named, store_base(c->store));
-}
-
-bool catalog__read_failed(struct err *err)
+bool catalog_read_failed(struct err *err)
 {
     if (err->kind == ERR_OUTCOME_UNKNOWN || err->kind == ERR_DB_RETRY)
         return err_as(err, ERR_UNAVAILABLE);

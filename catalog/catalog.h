@@ -1,5 +1,5 @@
-/* The catalog: what a warehouse holds and the rules by which it changes. Knows Iceberg, not HTTP.
- */
+/* The catalog of one warehouse: what it holds and the rules by which it changes. Knows Iceberg, not
+ * HTTP. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,25 +16,26 @@ struct cache;
 struct leftovers;
 
 struct catalog_conf {
-    struct sql *sql;     /* not owned */
-    struct store *store; /* not owned */
-    const char *warehouse_name;
-    const char *const *allowed; /* as in struct store_conf; NULL-ended, may be NULL */
-    size_t cache_bytes;
-    size_t metadata_max;       /* largest metadata file, unpacked */
-    size_t transaction_tables; /* changes in one transaction */
+    struct sql *sql;                /* not owned */
+    struct cache *cache;            /* not owned; of all warehouses */
+    struct sql_warehouse warehouse; /* its row */
+    const char *const *allowed;     /* as in struct store_conf; NULL-ended, may be NULL */
+    size_t transaction_tables;      /* changes in one transaction */
 };
 
-/* Makes the default warehouse's row if it is missing. Blocks. */
-MUST bool catalog_new(const struct catalog_conf *conf, struct catalog **out, struct err *err);
-void catalog_free(struct catalog **c);
+/* A reference for the caller. Takes over, also when it fails, the store and the arena in which the
+ * strings of conf and of the store live. ERR_STORE_BAD_URI. */
+MUST bool catalog_new(const struct catalog_conf *conf, struct arena *a, struct store *store,
+    struct catalog **out, struct err *err);
+struct catalog *catalog_ref(struct catalog *c);
+void catalog_unref(struct catalog **c);
 
 struct sql *catalog_sql(const struct catalog *c);
 struct store *catalog_store(const struct catalog *c);
-struct cache *catalog_cache(const struct catalog *c);
 const struct sql_warehouse *catalog_warehouse(const struct catalog *c);
-/* Is `named` the default warehouse: by its name, its uuid, or its base location? Empty: yes. */
-bool catalog_is_warehouse(const struct catalog *c, struct str named);
+
+/* What a failed read is to a client: nothing changed, it may try again. */
+bool catalog_read_failed(struct err *err);
 
 /* Who asks, and until when an unclear outcome may be settled. */
 struct caller {

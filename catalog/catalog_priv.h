@@ -1,14 +1,18 @@
 /* What the files of this folder share about the catalog handle. */
 #pragma once
 
+#include <stdatomic.h>
+
+#include "cache.h"
 #include "catalog.h"
 #include "ident.h"
 
 struct catalog {
     struct sql *sql;
     struct store *store;
-    struct cache *cache;
-    struct arena *arena; /* of the process: what follows lives here */
+    struct cache_view cached;
+    atomic_uint refs;
+    struct arena *arena; /* what follows lives here */
     struct sql_warehouse warehouse;
     struct location *roots; /* the base first, then the allowed locations */
     size_t n_roots;
@@ -16,11 +20,9 @@ struct catalog {
     size_t metadata_max; /* bytes of a metadata file, unpacked */
 };
 
-/* The one translation of technical errors, for a read: nothing changed, the client may try again.
- */
-bool catalog__read_failed(struct err *err);
-/* For a change: ERR_UNAVAILABLE becomes ERR_BUSY (certainly not applied), ERR_OUTCOME_UNKNOWN
- * becomes ERR_COMMIT_UNKNOWN; what the store refused becomes a 4xx with its reason. */
+/* The translation of technical errors for a change: ERR_UNAVAILABLE becomes ERR_BUSY (certainly not
+ * applied), ERR_OUTCOME_UNKNOWN becomes ERR_COMMIT_UNKNOWN; what the store refused becomes a 4xx
+ * with its reason. */
 bool catalog__change_failed(struct err *err);
 /* For reading a table's metadata file: ERR_NOT_FOUND names it; for a broken one ERR_UNREADABLE,
  * which names it and says what is wrong, and which no client tries again. */

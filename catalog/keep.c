@@ -11,14 +11,14 @@ bool keep_find(struct arena *a, struct catalog *c, const struct caller *by, stru
     struct err *err)
 {
     return sql_idem_get(a, c->sql, c->warehouse.id, by->principal, by->idem->key, out, err) ||
-           catalog__read_failed(err);
+           catalog_read_failed(err);
 }
 
 bool keep_answer(struct catalog *c, const struct caller *by, struct err *err)
 {
     const struct sql_change change = {
         .principal = by->principal, .deadline_us = by->deadline_us, .idem = by->idem};
-    return sql_idem_put(c->sql, c->warehouse.id, 0, &change, err) || catalog__read_failed(err);
+    return sql_idem_put(c->sql, c->warehouse.id, 0, &change, err) || catalog_read_failed(err);
 }
 
 /* ERR_UNAVAILABLE, or *out is NULL when there is no such metadata. */
@@ -29,7 +29,7 @@ static bool metadata_at(struct arena *a, struct catalog *c, struct str location,
     *out = NULL;
     if (!location.p)
         return true;
-    if (cache_get(c->cache, location, &m, err)) {
+    if (cache_get(&c->cached, location, &m, err)) {
         *out = metadata_hold(a, m);
         return true;
     }
@@ -44,7 +44,7 @@ bool keep_object(struct arena *a, struct catalog *c, const struct sql_answer *ke
     TRY(metadata_at(a, c, kept->answer, &m, err));
     if (!m && kept->object) {
         if (!sql_object_location(a, c->sql, c->warehouse.id, kept->object, &now, err))
-            return catalog__read_failed(err);
+            return catalog_read_failed(err);
         TRY(metadata_at(a, c, now, &m, err));
     }
     if (!m)

@@ -85,7 +85,7 @@ void object__leave_old_files(
 static bool delete_one(struct catalog *c, struct str uri)
 {
     struct err err = {0};
-    cache_drop(c->cache, uri);
+    cache_drop(&c->cached, uri);
     if (store_delete(c->store, uri, &err)) {
         metric_add(METRIC_leftover_files_total, 1);
         return true;

@@ -177,7 +177,7 @@ bool ns_list(struct arena *a, struct catalog *c, struct str *parent, const struc
         return ns_list(a, c, parent, page, names, n, next, err);
     }
     if (!read)
-        return catalog__read_failed(err);
+        return catalog_read_failed(err);
     if (!found.found)
         return catalog__no_such_namespace(a, *parent, err);
     *names = found.v;

@@ -29,7 +29,7 @@ bool object_check_file(struct catalog *c, const struct sql_object *row, struct e
     if (!store_is_file(row->metadata_location) ||
         store_file_present(c->store, row->metadata_location))
         return true;
-    cache_drop(c->cache, row->metadata_location);
+    cache_drop(&c->cached, row->metadata_location);
     return err_set(err, ERR_NOT_FOUND, "Failed to open input stream for file: %.*s",
         STR_ARG(row->metadata_location));
 }
@@ -38,7 +38,7 @@ bool object__metadata(struct arena *a, struct catalog *c, enum sql_kind kind, st
     const struct metadata **out, struct err *err)
 {
     struct metadata *m;
-    TRY(cache_get(c->cache, location, &m, err));
+    TRY(cache_get(&c->cached, location, &m, err));
     *out = metadata_hold(a, m);
     bool is_view = metadata_kind(m) == METADATA_VIEW;
     if (is_view == (kind == SQL_VIEW))
@@ -151,7 +151,7 @@ bool object__list(const struct act *act, struct str ns, const struct page *page,
     if (act->kind == SQL_VIEW)
         list = (struct page_list){act->c, ns, "views", views};
     if (!page__read(act->a, &list, page, &found, err))
-        return catalog__read_failed(err);
+        return catalog_read_failed(err);
     if (!found.found)
         return catalog__no_such_namespace(act->a, ns, err);
     *names = found.v;

@@ -104,7 +104,7 @@ void object__discard(struct catalog *c, struct written *w)
 
 void object__keep(struct arena *a, struct catalog *c, struct written *w, struct loaded *out)
 {
-    cache_put(c->cache, w->metadata);
+    cache_put(&c->cached, w->metadata);
     *out = (struct loaded){.metadata = metadata_hold(a, TAKE(w->metadata))};
 }
 
@@ -235,7 +235,7 @@ static bool registered_metadata(
 {
     if (!store_check(act->a, act->c->store, location, err))
         return err_as(err, ERR_INVALID_ARGUMENT);
-    cache_drop(act->c->cache, location); /* another server may have deleted the file */
+    cache_drop(&act->c->cached, location); /* another server may have deleted the file */
     if (object__metadata(act->a, act->c, act->kind, location, out, err))
         /* Reading looks at types only when a commit needs them; clients look at once. */
         return draft_check_bindings(draft_begin(act->a, *out), err) ||

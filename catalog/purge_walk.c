@@ -428,9 +428,9 @@ static bool walk(struct walk *w)
         return end_as(w, PURGE_DONE); /* of a store that is none any more */
     w->n_roots = 1;
     TRY(go_on(w));
-    if (!cache_get(c->cache, uri, &m, &err))
+    if (!cache_get(&c->cached, uri, &m, &err))
         return no_metadata(w, uri, &err);
-    cache_drop(c->cache, uri);
+    cache_drop(&c->cached, uri);
     const json_t *properties = metadata_head(m)->properties;
     w->data = keeps_data(properties) ? DATA_STAYS : DATA_GOES;
     add_root(w, properties, "write.data.path");

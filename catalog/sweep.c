@@ -164,7 +164,7 @@ static bool erase(struct round *r, struct str uri)
 {
     struct err err = {0};
     TRY(go_on(r));
-    cache_drop(r->c->cache, uri);
+    cache_drop(&r->c->cached, uri);
     if (!store_delete(r->c->store, uri, &err))
         return failed(r, "cannot delete", uri, &err);
     r->away = 0;
@@ -180,7 +180,7 @@ static const struct metadata *owner_metadata(struct round *r, struct owner *o)
     struct err ignored;
     if (o->state == OWNER_UNREAD) {
         o->state = OWNER_UNREADABLE;
-        if (cache_get(r->c->cache, o->row->metadata_location, &m, &ignored)) {
+        if (cache_get(&r->c->cached, o->row->metadata_location, &m, &ignored)) {
             o->metadata = metadata_hold(r->scratch, m);
             o->state = OWNER_READ;
         }

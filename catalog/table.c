@@ -40,7 +40,7 @@ bool table_drop(struct arena *a, struct catalog *c, const struct caller *by, con
     struct sql_object *was;
     TRY(object__drop(&act, id, purge, &was, err));
     if (was)
-        cache_drop(c->cache, was->metadata_location);
+        cache_drop(&c->cached, was->metadata_location);
     return true;
 }
 

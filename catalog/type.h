@@ -1,4 +1,5 @@
-/* Primitive type names: parsing, canonical spelling, what a format version and a transform allow. */
+/* Primitive type names: parsing, canonical spelling, what a format version and a transform allow.
+ */
 #pragma once
 
 #include <jansson.h>
@@ -36,7 +37,7 @@ enum type_kind {
 #define X(kind, name, since) TYPE_##kind,
     TYPES(X)
 #undef X
-    TYPE_COUNT
+        TYPE_COUNT
 };
 
 struct type {

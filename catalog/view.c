@@ -57,7 +57,7 @@ bool view_drop(struct arena *a, struct catalog *c, const struct caller *by, cons
         return true;
     if (is_garbage(&act, was->metadata_location))
         object__leave(&act, was->metadata_location);
-    cache_drop(c->cache, was->metadata_location);
+    cache_drop(&c->cached, was->metadata_location);
     return true;
 }
 

@@ -1,5 +1,6 @@
 /* The operation table: what the Iceberg REST specification says about each operation, as rows.
- * The rows are generated from catalog.yaml into ops.gen.c; route.c, param.c and body.c walk them.
+ * The rows are generated from catalog.yaml and management.yaml into ops.gen.c; route.c, param.c and
+ * body.c walk them.
  */
 #pragma once
 
@@ -18,6 +19,9 @@ enum op_method { OP_GET, OP_HEAD, OP_POST, OP_DELETE, OP_METHOD_COUNT };
 
 /* What a call needs to know from the database before its handler runs (x-lookup). */
 enum op_lookup { LOOKUP_NONE, LOOKUP_WAREHOUSE, LOOKUP_NAMESPACE, LOOKUP_TABLE, LOOKUP_VIEW };
+
+/* Which of the descriptions it comes from, as bits. */
+enum op_api { API_CATALOG = 1, API_MANAGEMENT = 2 };
 
 enum param_in { IN_PATH, IN_QUERY, IN_HEADER };
 enum param_kind {
@@ -47,6 +51,7 @@ enum { OP_PARAMS_MAX = 8, OP_SEGMENTS_MAX = 8 };
 struct op {
     unsigned id;      /* enum op_id: OP_LOAD_TABLE, … */
     const char *name; /* operationId: "loadTable" */
+    enum op_api api;
     enum op_method method;
     const char *path; /* as the specification writes it: "/v1/{prefix}/namespaces/{namespace}" */
     const char *endpoint; /* "GET /v1/{prefix}/namespaces", as /v1/config lists it; NULL: never */
@@ -103,6 +108,6 @@ MUST bool op_check_params(
  * null counts as absent for optional members; unknown actions and requirement types are refused. */
 MUST bool op_check_body(const struct body *body, const json_t *json, struct err *err);
 
-/* Text of our own description of the API, as the repository has it (catalog.yaml). */
-extern const char op_description[];
-extern const size_t op_description_size;
+/* The texts of our own descriptions, as the repository has them. */
+extern const char op_description_of_catalog[], op_description_of_management[];
+extern const size_t op_description_of_catalog_size, op_description_of_management_size;

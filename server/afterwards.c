@@ -6,6 +6,7 @@
 
 #include "arena.h"
 #include "base.h"
+#include "catalog.h"
 #include "exec.h"
 #include "leftover.h"
 #include "log.h"
@@ -15,6 +16,7 @@ enum { QUEUE_MAX = 4096, BATCH = 256 };
 
 struct file {
     STAILQ_ENTRY(file) link;
+    struct catalog *catalog; /* of its warehouse, a reference */
     struct str uri;
     char text[];
 };
@@ -22,7 +24,6 @@ STAILQ_HEAD(files, file);
 
 struct afterwards {
     struct exec_task task;
-    struct catalog *catalog;
     struct exec *exec;
     pthread_mutex_t lock; /* guards what follows */
     struct files files;
@@ -39,12 +40,14 @@ static struct afterwards *of_task(struct exec_task *t)
 /* -- The task ------------------------------------------------------------------------------------
  */
 
-/* With the lock held. */
+/* Files of one warehouse that stand together. With the lock held. */
 static size_t take_batch(struct afterwards *p, struct files *out)
 {
+    struct catalog *catalog = NULL;
     struct file *f;
     size_t n = 0;
-    while (n < BATCH && (f = STAILQ_FIRST(&p->files))) {
+    while (n < BATCH && (f = STAILQ_FIRST(&p->files)) && (!catalog || f->catalog == catalog)) {
+        catalog = f->catalog;
         STAILQ_REMOVE_HEAD(&p->files, link);
         STAILQ_INSERT_TAIL(out, f, link);
         n++;
@@ -58,18 +61,19 @@ static void free_files(struct files *list)
     struct file *f;
     while ((f = STAILQ_FIRST(list))) {
         STAILQ_REMOVE_HEAD(list, link);
+        catalog_unref(&f->catalog);
         xfree(f);
     }
 }
 
-static void delete_batch(struct afterwards *p, struct files *batch, size_t n)
+static void delete_batch(struct files *batch, size_t n)
 {
     struct str uris[BATCH];
     struct file *f;
     size_t i = 0, deleted;
     STAILQ_FOREACH(f, batch, link)
     uris[i++] = f->uri;
-    leftovers_delete(p->catalog, uris, n, &deleted);
+    leftovers_delete(STAILQ_FIRST(batch)->catalog, uris, n, &deleted);
     free_files(batch);
 }
 
@@ -81,7 +85,7 @@ static void run(struct exec_task *t)
     pthread_mutex_lock(&p->lock);
     while ((n = take_batch(p, &batch)) > 0) {
         pthread_mutex_unlock(&p->lock);
-        delete_batch(p, &batch, n);
+        delete_batch(&batch, n);
         pthread_mutex_lock(&p->lock);
     }
     p->running = p->full = false;
@@ -111,11 +115,10 @@ static void refuse(struct exec_task *t)
 /* -- Life ---------------------------------------------------------------------------------------
  */
 
-struct afterwards *afterwards_new(struct catalog *catalog, struct exec *exec)
+struct afterwards *afterwards_new(struct exec *exec)
 {
     struct afterwards *p = xcalloc(1, sizeof(*p));
     p->task = (struct exec_task){.run = run, .refuse = refuse};
-    p->catalog = catalog;
     p->exec = exec;
     pthread_mutex_init(&p->lock, NULL);
     STAILQ_INIT(&p->files);
@@ -136,7 +139,7 @@ void afterwards_free(struct afterwards **pp)
 /* -- Coming in ----------------------------------------------------------------------------------
  */
 
-static void add_one(struct afterwards *p, struct str uri)
+static void add_one(struct afterwards *p, struct catalog *catalog, struct str uri)
 {
     if (p->n == QUEUE_MAX) {
         metric_add(METRIC_leftover_dropped_total, 1);
@@ -148,18 +151,19 @@ static void add_one(struct afterwards *p, struct str uri)
     }
     struct file *f = xmalloc(sizeof(*f) + uri.n + 1);
     *(char *)mempcpy(f->text, uri.p, uri.n) = '\0';
+    f->catalog = catalog_ref(catalog);
     f->uri = (struct str){f->text, uri.n};
     STAILQ_INSERT_TAIL(&p->files, f, link);
     p->n++;
 }
 
-void afterwards_add(struct afterwards *p, const struct leftovers *left)
+void afterwards_add(struct afterwards *p, struct catalog *catalog, const struct leftovers *left)
 {
     if (!left->first)
         return;
     pthread_mutex_lock(&p->lock);
     for (const struct leftover *one = left->first; one; one = one->next)
-        add_one(p, one->uri);
+        add_one(p, catalog, one->uri);
     bool submit = !p->running && p->n > 0;
     p->running = p->running || submit;
     pthread_mutex_unlock(&p->lock);

@@ -9,10 +9,10 @@ struct catalog;
 struct exec;
 struct leftovers;
 
-/* Both must outlive it. */
-struct afterwards *afterwards_new(struct catalog *catalog, struct exec *exec);
+/* The lane must outlive it. */
+struct afterwards *afterwards_new(struct exec *exec);
 /* After exec_join, and when nobody adds any more. */
 void afterwards_free(struct afterwards **p);
 /* From any thread, without waiting. The files are copied. */
-void afterwards_add(struct afterwards *p, const struct leftovers *left);
+void afterwards_add(struct afterwards *p, struct catalog *catalog, const struct leftovers *left);
 bool afterwards_idle(struct afterwards *p);

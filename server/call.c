@@ -18,18 +18,22 @@ void call_reset(struct call *c)
     struct arena *arena = c->arena;
     const struct server *server = c->server;
     struct worker *worker = c->worker;
+    unsigned apis = c->apis;
+    catalog_unref(&c->catalog);
     buf_fini(&c->body_buf);
     arena_reset(arena);
     memset(c, 0, sizeof *c);
     c->arena = arena;
     c->server = server;
     c->worker = worker;
+    c->apis = apis;
 }
 
 void call_free(struct call **c)
 {
     if (!*c)
         return;
+    catalog_unref(&(*c)->catalog);
     buf_fini(&(*c)->body_buf);
     arena_free(&(*c)->arena);
     xfree(*c);

@@ -19,6 +19,9 @@
 struct afterwards;
 struct config;
 struct reports;
+struct secrets;
+struct sql;
+struct warehouses;
 struct http;
 struct background;
 struct worker;
@@ -26,7 +29,9 @@ struct worker;
 /* What all calls share: made in main, alive until the last call is gone. */
 struct server {
     const struct config *conf;
-    struct catalog *catalog;
+    struct sql *sql;
+    struct secrets *secrets;
+    struct warehouses *warehouses;
     struct exec *exec;
     struct background *purger, *sweeper; /* NULL until they are started */
     struct afterwards *afterwards;
@@ -66,6 +71,7 @@ struct call {
     struct err err;
     const struct server *server;
     struct worker *worker; /* that owns it; NULL for calls of the admin address */
+    unsigned apis;         /* that are served where it came in: bits of enum op_api */
 
     /* Asked. Filled before any handler runs; strings live in the arena. */
     struct str id;                    /* of the request: X-Request-ID, trace id, or drawn */
@@ -75,6 +81,8 @@ struct call {
     struct str query;                 /* raw; absent when there is no '?' */
     struct str headers[HEADER_COUNT]; /* absent ones have p == NULL */
     const struct op *op;              /* NULL: no operation matched */
+    struct catalog
+        *catalog; /* of the warehouse, a reference; NULL in the slow lane: its row is to be read */
     struct route route;
     struct str params[OP_PARAMS_MAX]; /* in the order of op->params, decoded and checked */
     struct str allow;                 /* with ERR_METHOD: what is allowed here */

@@ -317,5 +317,7 @@ bool config_load(struct arena *a, int argc, char *const *argv, char *const *envi
     TRY(check_times(&l));
     TRY(set_places(&l, environ_));
     TRY(check_address(&l, "FIRN_LISTEN", out->listen));
+    if (*out->management_listen)
+        TRY(check_address(&l, "FIRN_MANAGEMENT_LISTEN", out->management_listen));
     return check_address(&l, "FIRN_ADMIN_LISTEN", out->admin_listen);
 }

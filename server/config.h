@@ -25,8 +25,10 @@
         "Address and port of the catalog; port 0 takes a free one")                                \
     X(admin_listen, TEXT, "FIRN_ADMIN_LISTEN", "127.0.0.1:9181", 0, 0,                             \
         "Address and port of liveness, readiness and metrics")                                     \
+    X(management_listen, TEXT, "FIRN_MANAGEMENT_LISTEN", "", 0, 0,                                 \
+        "Address and port of warehouse administration; unset: that of the catalog")                \
     X(port_file, TEXT, "FIRN_PORT_FILE", "", 0, 0,                                                 \
-        "File to write both addresses into once the server is ready")                              \
+        "File to write its addresses into, one a line, once the server is ready")                              \
     X(auth, TEXT, "FIRN_AUTH", "", 0, 0,                                                           \
         "\"none\" serves everybody, also on addresses other than loopback")                        \
     X(database, SECRET, "FIRN_DATABASE", "", 0, 0,                                                 \
@@ -39,6 +41,10 @@
     X(warehouse, TEXT, "FIRN_WAREHOUSE", "", 0, 0,                                                 \
         "Base of the default warehouse: file:///PATH or s3://BUCKET/PREFIX")                       \
     X(warehouse_name, TEXT, "FIRN_WAREHOUSE_NAME", "main", 0, 0, "Name of the default warehouse")  \
+    X(warehouse_endpoints, LIST, "FIRN_WAREHOUSE_ENDPOINTS", "", 0, 0,                             \
+        "Endpoints that warehouses may have: HOST[:PORT], *.DOMAIN or *; unset: those of AWS")     \
+    X(warehouse_folders, LIST, "FIRN_WAREHOUSE_FOLDERS", "", 0, 0,                                 \
+        "Folders, as file:///PATH, in which further warehouses may lie; unset: none")              \
     X(allowed_locations, LIST, "FIRN_ALLOWED_LOCATIONS", "", 0, 0,                                 \
         "Further bases that clients may name when they create or register tables")                 \
     X(s3_endpoint, TEXT, "FIRN_S3_ENDPOINT", "", 0, 0, "URL of an S3 store other than AWS")        \

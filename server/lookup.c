@@ -57,7 +57,7 @@ static const struct op_arg *arg_of(const struct call *c, const char *name)
 static struct sql_key key_of(const struct call *c)
 {
     struct sql_key key = {
-        .warehouse = catalog_warehouse(c->server->catalog)->id, .kind = SQL_KEY_NAMESPACE};
+        .warehouse = catalog_warehouse(c->catalog)->id, .kind = SQL_KEY_NAMESPACE};
     const struct op_arg *ns = arg_of(c, "namespace");
     const struct op_arg *name = arg_of(c, "table");
 
@@ -182,7 +182,7 @@ static void reopen_run(struct exec_task *t)
     struct lookup *l = of_task(t);
 
     err_clear(&l->reopen_err);
-    if (!sql_lookup_open(catalog_sql(l->server->catalog), &l->fresh, &l->reopen_err))
+    if (!sql_lookup_open(l->server->sql, &l->fresh, &l->reopen_err))
         l->fresh = NULL;
     worker_note(l->worker, &l->reopened);
 }
@@ -326,7 +326,7 @@ bool lookup_open(struct lookup *l, struct err *err)
 {
     struct sql_lookup *sql;
 
-    TRY(sql_lookup_open(catalog_sql(l->server->catalog), &sql, err));
+    TRY(sql_lookup_open(l->server->sql, &sql, err));
     connected(l, sql);
     return true;
 }
@@ -349,7 +349,7 @@ void lookup_free(struct lookup **pl)
 
 static bool ask(struct call *c, const struct sql_key *key, unsigned reading, struct sql_found *f)
 {
-    struct sql *sql = catalog_sql(c->server->catalog);
+    struct sql *sql = c->server->sql;
     struct sql_object *object = NULL;
     struct sql_ns *ns = NULL;
 

@@ -12,6 +12,7 @@
 #include "config.h"
 #include "fetch.h"
 #include "log.h"
+#include "manage.h"
 #include "secrets.h"
 #include "serve.h"
 #include "sql.h"
@@ -58,6 +59,7 @@ static int run_check(const struct config *conf, char *const *words, struct err *
 {
     AUTO(sql_close) struct sql *sql = NULL;
     AUTO(secrets_free) struct secrets *secrets = NULL;
+    AUTO(arena_free) struct arena *arena = arena_new();
     AUTO(store_close) struct store *store = NULL;
     struct config now = *conf;
     bool ok = true;
@@ -72,7 +74,7 @@ static int run_check(const struct config *conf, char *const *words, struct err *
         if (current)
             line("secrets", secrets_open(&now, sql, &secrets, err), err, &ok);
     }
-    line("warehouse", serve_open_store(&now, secrets, &store, err), err, &ok);
+    line("warehouse", serve_open_store(arena, &now, secrets, &store, err), err, &ok);
     if (store)
         line("storage", store_probe(store, err), err, &ok);
     return ok ? 0 : 1;
@@ -92,13 +94,15 @@ static const struct command {
     int (*run)(const struct config *conf, char *const *words, struct err *err);
     int words; /* at most so many come before the settings */
 } commands[] = {
-    {"serve",   "Serve the catalog; brings the schema of the database up to date first", run_serve,
-     0                                                                                                 },
-    {"migrate", "Bring the schema of the database up to date",                           run_migrate, 0},
-    {"check",   "Check configuration, database and storage, one line each",              run_check,   0},
-    {"secrets", "Secrets in the database: set NAME, delete NAME, list, rotate, key ID",
-     secrets_command,                                                                                 2},
-    {"health",  "Is the server on the admin address ready?",                             run_health,  0},
+    {"serve",     "Serve the catalog; brings the schema of the database up to date first",     run_serve,
+     0                                                                                                       },
+    {"migrate",   "Bring the schema of the database up to date",                               run_migrate, 0},
+    {"check",     "Check configuration, database and storage, one line each",                  run_check,   0},
+    {"secrets",   "Secrets in the database: set NAME, delete NAME, list, rotate, key ID",
+     secrets_command,                                                                                       2},
+    {"warehouse", "Warehouses: create, list, show NAME, change NAME, check NAME, delete NAME",
+     manage_command,                                                                                        2},
+    {"health",    "Is the server on the admin address ready?",                                 run_health,  0},
 };
 
 static int print_help(FILE *to, int code)

@@ -2,10 +2,18 @@
 #include "call.h"
 #include "config.h"
 #include "metric.h"
+#include "warehouses.h"
 
 bool op_get_description(struct call *c)
 {
-    return reply_text(c, "application/yaml", (struct str){op_description, op_description_size});
+    return reply_text(c, "application/yaml",
+        (struct str){op_description_of_catalog, op_description_of_catalog_size});
+}
+
+bool op_get_management_description(struct call *c)
+{
+    return reply_text(c, "application/yaml",
+        (struct str){op_description_of_management, op_description_of_management_size});
 }
 
 static void put_endpoints(struct buf *b)
@@ -36,17 +44,60 @@ static void put_duration(struct buf *b, int64_t us)
         buf_putf(b, "%lldS", (long long)(s % 60));
 }
 
+/* What the warehouse's administrator wants clients to be told, without what only this server can
+ * say. */
+static void put_texts(struct buf *b, const json_t *texts, const char *sep)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)texts, key, value)
+    {
+        if (strcmp(key, "prefix") == 0 || strcmp(key, "namespace-separator") == 0 ||
+            !json_is_string(value))
+            continue;
+        buf_puts(b, sep);
+        sep = ",";
+        buf_json_str(b, str_from(key));
+        buf_putc(b, ':');
+        buf_json_str(b, (struct str){json_string_value(value), json_string_length(value)});
+    }
+}
+
+static void decref(void *json)
+{
+    json_decref(json);
+}
+
+/* Paths of the default warehouse have no prefix. The separator is every client's default; DuckDB
+ * needs it said in its encoded form. */
+static void put_settings(struct call *c, struct buf *b, const struct sql_warehouse *row)
+{
+    json_t *profile = NULL;
+    if (row->profile.n > 0)
+        profile = json_loadb(row->profile.p, row->profile.n, 0, NULL);
+    if (profile)
+        (void)arena_hold(c->arena, profile, decref);
+    buf_puts(b, "{\"defaults\":{");
+    put_texts(b, json_object_get(profile, "defaults"), "");
+    buf_puts(b, "},\"overrides\":{\"namespace-separator\":\"%1F\"");
+    if (profile) {
+        buf_puts(b, ",\"prefix\":");
+        buf_json_str(b, row->uuid);
+    }
+    put_texts(b, json_object_get(profile, "overrides"), ",");
+    buf_puts(b, "},\"endpoints\":[");
+}
+
 bool op_get_config(struct call *c)
 {
     struct str named = call_param(c, "warehouse");
+    struct catalog *catalog;
     struct buf b;
-    if (!catalog_is_warehouse(c->server->catalog, named))
-        return err_set(
-            &c->err, ERR_NO_SUCH_WAREHOUSE, "Warehouse does not exist: %.*s", STR_ARG(named));
-    buf_init(&b, 1 << 16);
-    /* The separator is every client's default; DuckDB needs it said in its encoded form. */
-    buf_puts(
-        &b, "{\"defaults\":{},\"overrides\":{\"namespace-separator\":\"%1F\"},\"endpoints\":[");
+    TRY(warehouses_find(c->server->warehouses, named, &catalog, &c->err));
+    catalog_unref(&c->catalog);
+    c->catalog = catalog;
+    buf_init(&b, 1 << 20);
+    put_settings(c, &b, catalog_warehouse(catalog));
     put_endpoints(&b);
     buf_putc(&b, ']');
     if (c->server->conf->idempotency_lifetime > 0) {

@@ -22,7 +22,7 @@ bool op_create_namespace(struct call *c)
 {
     struct caller by = call_caller(c);
     struct sql_ns ns;
-    TRY(ns_create(c->arena, c->server->catalog, &by, c->json, &ns, &c->err));
+    TRY(ns_create(c->arena, c->catalog, &by, c->json, &ns, &c->err));
     return reply_namespace(c, &ns);
 }
 
@@ -49,7 +49,7 @@ bool op_namespace_exists(struct call *c)
 bool op_drop_namespace(struct call *c)
 {
     struct caller by = call_caller(c);
-    TRY(ns_drop(c->arena, c->server->catalog, &by, call_ns(c), &c->err));
+    TRY(ns_drop(c->arena, c->catalog, &by, call_ns(c), &c->err));
     return reply_empty(c);
 }
 
@@ -78,7 +78,7 @@ bool op_update_properties(struct call *c)
     struct caller by = call_caller(c);
     struct ns_changes changes;
     struct buf b;
-    TRY(ns_update(c->arena, c->server->catalog, &by, call_ns(c), c->json, &changes, &c->err));
+    TRY(ns_update(c->arena, c->catalog, &by, call_ns(c), c->json, &changes, &c->err));
     buf_init(&b, LIST_MAX);
     buf_putc(&b, '{');
     put_keys(&b, "updated", changes.updated);
@@ -102,7 +102,7 @@ bool op_list_namespaces(struct call *c)
         parent = STR("");
     if (parent.n > 0 && !ident_ns_check(parent, &c->err))
         return err_wrap(&c->err, "parent");
-    TRY(ns_list(c->arena, c->server->catalog, &parent, &page, &names, &n, &next, &c->err));
+    TRY(ns_list(c->arena, c->catalog, &parent, &page, &names, &n, &next, &c->err));
     struct str above = STR("[");
     if (parent.n > 0) {
         buf_init(&b, LIST_MAX);

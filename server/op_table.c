@@ -12,7 +12,7 @@ bool op_list_tables(struct call *c)
     struct page page = call_page(c);
     struct str ns = call_ns(c), *names, next;
     size_t n;
-    TRY(table_list(c->arena, c->server->catalog, ns, &page, &names, &n, &next, &c->err));
+    TRY(table_list(c->arena, c->catalog, ns, &page, &names, &n, &next, &c->err));
     return reply_identifiers(c, ns, names, n, next);
 }
 
@@ -20,7 +20,7 @@ bool op_create_table(struct call *c)
 {
     struct caller by = call_caller(c);
     struct loaded t;
-    TRY(table_create(c->arena, c->server->catalog, &by, call_ns(c), c->json, &t, &c->err));
+    TRY(table_create(c->arena, c->catalog, &by, call_ns(c), c->json, &t, &c->err));
     return reply_loaded(c, &t, VARIANT_ALL);
 }
 
@@ -31,7 +31,7 @@ static enum variant call_variant(const struct call *c)
 
 bool op_load_table(struct call *c)
 {
-    struct catalog *catalog = c->server->catalog;
+    struct catalog *catalog = c->catalog;
     const struct sql_object *row = &c->found.object;
     struct loaded t; /* held by the arena */
     struct str etag;
@@ -58,7 +58,7 @@ bool op_update_table(struct call *c)
     struct ident id = call_ident(c);
     struct caller by = call_caller(c);
     struct loaded t;
-    TRY(table_commit(c->arena, c->server->catalog, &by, &id, c->json, call_digest(c), &t, &c->err));
+    TRY(table_commit(c->arena, c->catalog, &by, &id, c->json, call_digest(c), &t, &c->err));
     return reply_commit(c, &t);
 }
 
@@ -86,7 +86,7 @@ bool op_drop_table(struct call *c)
     struct caller by = call_caller(c);
     enum sql_purge purge;
     TRY(purge_of(c, &purge));
-    TRY(table_drop(c->arena, c->server->catalog, &by, &id, purge, &c->err));
+    TRY(table_drop(c->arena, c->catalog, &by, &id, purge, &c->err));
     if (purge == SQL_PURGE_FILES)
         background_wake(c->server->purger);
     return reply_empty(c);
@@ -96,7 +96,7 @@ bool op_register_table(struct call *c)
 {
     struct caller by = call_caller(c);
     struct loaded t;
-    TRY(table_register(c->arena, c->server->catalog, &by, call_ns(c), c->json, &t, &c->err));
+    TRY(table_register(c->arena, c->catalog, &by, call_ns(c), c->json, &t, &c->err));
     return reply_loaded(c, &t, VARIANT_ALL);
 }
 
@@ -105,14 +105,14 @@ bool op_unregister_table(struct call *c)
     struct ident id = call_ident(c);
     struct caller by = call_caller(c);
     struct loaded t;
-    TRY(table_unregister(c->arena, c->server->catalog, &by, &id, &t, &c->err));
+    TRY(table_unregister(c->arena, c->catalog, &by, &id, &t, &c->err));
     return reply_commit(c, &t);
 }
 
 bool op_rename_table(struct call *c)
 {
     struct caller by = call_caller(c);
-    TRY(table_rename(c->arena, c->server->catalog, &by, c->json, &c->err));
+    TRY(table_rename(c->arena, c->catalog, &by, c->json, &c->err));
     return reply_empty(c);
 }
 

@@ -5,6 +5,6 @@
 bool op_commit_transaction(struct call *c)
 {
     struct caller by = call_caller(c);
-    TRY(txn_commit(c->arena, c->server->catalog, &by, c->json, call_digest(c), &c->err));
+    TRY(txn_commit(c->arena, c->catalog, &by, c->json, call_digest(c), &c->err));
     return reply_empty(c);
 }

@@ -7,7 +7,7 @@ bool op_list_views(struct call *c)
     struct page page = call_page(c);
     struct str ns = call_ns(c), *names, next;
     size_t n;
-    TRY(view_list(c->arena, c->server->catalog, ns, &page, &names, &n, &next, &c->err));
+    TRY(view_list(c->arena, c->catalog, ns, &page, &names, &n, &next, &c->err));
     return reply_identifiers(c, ns, names, n, next);
 }
 
@@ -15,13 +15,13 @@ bool op_create_view(struct call *c)
 {
     struct caller by = call_caller(c);
     struct loaded v;
-    TRY(view_create(c->arena, c->server->catalog, &by, call_ns(c), c->json, &v, &c->err));
+    TRY(view_create(c->arena, c->catalog, &by, call_ns(c), c->json, &v, &c->err));
     return reply_loaded(c, &v, VARIANT_ALL);
 }
 
 bool op_load_view(struct call *c)
 {
-    struct catalog *catalog = c->server->catalog;
+    struct catalog *catalog = c->catalog;
     const struct sql_object *row = &c->found.object;
     struct loaded v; /* held by the arena */
     struct str etag;
@@ -46,7 +46,7 @@ bool op_replace_view(struct call *c)
     struct ident id = call_ident(c);
     struct caller by = call_caller(c);
     struct loaded v;
-    TRY(view_replace(c->arena, c->server->catalog, &by, &id, c->json, call_digest(c), &v, &c->err));
+    TRY(view_replace(c->arena, c->catalog, &by, &id, c->json, call_digest(c), &v, &c->err));
     return reply_loaded(c, &v, VARIANT_ALL);
 }
 
@@ -54,14 +54,14 @@ bool op_drop_view(struct call *c)
 {
     struct ident id = call_ident(c);
     struct caller by = call_caller(c);
-    TRY(view_drop(c->arena, c->server->catalog, &by, &id, &c->err));
+    TRY(view_drop(c->arena, c->catalog, &by, &id, &c->err));
     return reply_empty(c);
 }
 
 bool op_rename_view(struct call *c)
 {
     struct caller by = call_caller(c);
-    TRY(view_rename(c->arena, c->server->catalog, &by, c->json, &c->err));
+    TRY(view_rename(c->arena, c->catalog, &by, c->json, &c->err));
     return reply_empty(c);
 }
 
@@ -69,6 +69,6 @@ bool op_register_view(struct call *c)
 {
     struct caller by = call_caller(c);
     struct loaded v;
-    TRY(view_register(c->arena, c->server->catalog, &by, call_ns(c), c->json, &v, &c->err));
+    TRY(view_register(c->arena, c->catalog, &by, call_ns(c), c->json, &v, &c->err));
     return reply_loaded(c, &v, VARIANT_ALL);
 }

@@ -10,14 +10,14 @@
 static bool replay_loaded(struct call *c, const struct sql_answer *kept)
 {
     struct loaded t;
-    TRY(keep_object(c->arena, c->server->catalog, kept, &t, &c->err));
+    TRY(keep_object(c->arena, c->catalog, kept, &t, &c->err));
     return reply_loaded(c, &t, VARIANT_ALL);
 }
 
 static bool replay_commit(struct call *c, const struct sql_answer *kept)
 {
     struct loaded t;
-    TRY(keep_object(c->arena, c->server->catalog, kept, &t, &c->err));
+    TRY(keep_object(c->arena, c->catalog, kept, &t, &c->err));
     return reply_commit(c, &t);
 }
 
@@ -84,7 +84,7 @@ static bool look_again(struct call *c, const struct caller *by)
 {
     struct sql_answer *kept;
     struct err err = {0};
-    if (!keep_find(c->arena, c->server->catalog, by, &kept, &err)) {
+    if (!keep_find(c->arena, c->catalog, by, &kept, &err)) {
         c->err = err;
         return err_as(&c->err, ERR_UNAVAILABLE);
     }
@@ -102,7 +102,7 @@ static bool keep_refusal(struct call *c, const struct caller *by)
     assert(c->reply.n_pieces == 1);
     c->idem.status = c->reply.status;
     c->idem.answer = c->reply.pieces[0];
-    if (!keep_answer(c->server->catalog, by, &err)) {
+    if (!keep_answer(c->catalog, by, &err)) {
         c->err = err;
         return err_as(&c->err, ERR_UNAVAILABLE);
     }
@@ -114,7 +114,7 @@ static bool keep_refusal(struct call *c, const struct caller *by)
 static void keep_success(struct call *c, const struct caller *by)
 {
     struct err ignored;
-    if (!c->idem.kept && !keep_answer(c->server->catalog, by, &ignored))
+    if (!c->idem.kept && !keep_answer(c->catalog, by, &ignored))
         err_clear(&ignored);
 }
 
@@ -128,7 +128,7 @@ bool repeat_run(struct call *c)
         .status = c->op->success,
     };
     struct caller by = call_caller(c);
-    TRY(keep_find(c->arena, c->server->catalog, &by, &kept, &c->err));
+    TRY(keep_find(c->arena, c->catalog, &by, &kept, &c->err));
     if (kept)
         return replay(c, kept);
     if (op_handlers[c->op->id](c)) {

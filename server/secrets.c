@@ -7,10 +7,12 @@
 
 #include "arena.h"
 #include "config.h"
+#include "log.h"
 #include "secret.h"
 #include "serve.h"
 #include "sql.h"
 #include "sql_secret.h"
+#include "sql_warehouse.h"
 #include "store.h"
 
 enum { PAGE = 100, ROUNDS = 4 };
@@ -75,17 +77,25 @@ static bool unseal(struct arena *a, const struct secrets *s, const struct sql_se
 }
 
 /* Absent: there are none. */
-static bool s3_keys(struct arena *a, const struct secrets *s, struct str *out, struct err *err)
+static bool s3_keys(
+    struct arena *a, const struct secrets *s, int64_t warehouse, struct str *out, struct err *err)
 {
-    struct sql_secret one = {.warehouse = s->warehouse, .name = STR(S3_KEYS)};
+    struct sql_secret one = {.warehouse = warehouse, .name = STR(S3_KEYS)};
     *out = (struct str){NULL, 0};
     TRY(sql_secret_get(a, s->sql, one.warehouse, one.name, &one.sealed, err));
     return !one.sealed.p || unseal(a, s, &one, out, err);
 }
 
+/* What a store asks with. */
+struct offer {
+    struct secrets *secrets;
+    int64_t warehouse;
+};
+
 static bool on_s3_keys(void *ctx, struct arena *a, struct str *out, struct err *err)
 {
-    TRY(s3_keys(a, ctx, out, err));
+    const struct offer *offer = ctx;
+    TRY(s3_keys(a, offer->secrets, offer->warehouse, out, err));
     return out->p || err_set(err, ERR_INTERNAL, "there is no secret " S3_KEYS " any more");
 }
 
@@ -116,7 +126,7 @@ bool secrets_open(const struct config *conf, struct sql *sql, struct secrets **o
     TRY(open_ring(conf, sql, &s, err));
     TRY(check_keys(s, err));
     TRY(find_warehouse(a, s, conf, err));
-    TRY(s3_keys(a, s, &keys, err));
+    TRY(s3_keys(a, s, s->warehouse, &keys, err));
     s->has = keys.p ? SECRETS_S3_KEYS : SECRETS_NONE;
     *out = TAKE(s);
     return true;
@@ -130,12 +140,40 @@ void secrets_free(struct secrets **s)
     *s = NULL;
 }
 
-void secrets_offer(struct secrets *s, struct store_conf *conf)
+void secrets_offer(struct secrets *s, struct arena *a, int64_t warehouse, struct store_conf *conf)
 {
-    if (!s || s->has == SECRETS_NONE)
-        return;
+    struct offer *offer = ARENA_NEW(a, struct offer);
+
+    *offer = (struct offer){s, warehouse};
     conf->s3_sealed = on_s3_keys;
-    conf->s3_sealed_ctx = s;
+    conf->s3_sealed_ctx = offer;
+}
+
+void secrets_offer_own(struct secrets *s, struct arena *a, struct store_conf *conf)
+{
+    if (s && s->has != SECRETS_NONE)
+        secrets_offer(s, a, s->warehouse, conf);
+}
+
+bool secrets_keep_s3(struct arena *a, struct secrets *s, int64_t warehouse, struct str lines,
+    struct str *was, struct err *err)
+{
+    struct str name = STR(S3_KEYS);
+    if (!s->ring)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "/credentials: this server cannot keep secrets: FIRN_SECRET_KEYS is not set");
+    TRY(sql_secret_get(a, s->sql, warehouse, name, was, err));
+    struct str sealed = secret_seal(a, s->ring, about(a, warehouse, name), lines);
+    return sql_secret_put(s->sql, warehouse, name, sealed, err);
+}
+
+void secrets_restore_s3(struct secrets *s, int64_t warehouse, struct str was)
+{
+    struct err ignored = {0};
+    bool deleted;
+    if (was.p ? !sql_secret_put(s->sql, warehouse, STR(S3_KEYS), was, &ignored)
+              : !sql_secret_delete(s->sql, warehouse, STR(S3_KEYS), &deleted, &ignored))
+        log_write(LOG_WARN, "secrets", "a secret of no warehouse stays: %s", ignored.msg);
 }
 
 /* --- the commands ------------------------------------------------------------------------------

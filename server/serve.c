@@ -16,15 +16,16 @@
 #include "clock.h"
 #include "exec.h"
 #include "http.h"
+#include "jobs.h"
 #include "log.h"
 #include "metric.h"
-#include "purge.h"
+#include "profile.h"
 #include "reports.h"
 #include "secrets.h"
 #include "sql.h"
 #include "store.h"
-#include "sweep.h"
 #include "upkeep.h"
+#include "warehouses.h"
 #include "worker.h"
 
 enum {
@@ -33,6 +34,7 @@ enum {
     ARRIVAL_US = 2000000,
     LATE_US = 5000000, /* for calls that run beyond the drain */
     WORKERS_MAX = 256,
+    MANAGEMENT_CONNECTIONS = 64,
     SLOW_PER_CORE = 8,
     SLOW_MIN = 16,
     PER_KEY = 64,
@@ -44,13 +46,12 @@ struct serving {
     sigset_t signals;
     struct progress progress;
     struct server server;
-    int listen_fd, admin_fd;
-    const char *listen, *admin_listen; /* with the real ports */
+    int listen_fd, management_fd, admin_fd;
+    const char *listen, *management_listen, *admin_listen; /* with the real ports */
     struct sql *sql;
     struct secrets *secrets;
-    struct store *store;
     struct admin *admin;
-    struct worker *workers[WORKERS_MAX];
+    struct worker *workers[WORKERS_MAX + 1];
     unsigned n_workers;
     struct upkeep upkeep;
 };
@@ -138,53 +139,25 @@ bool serve_check_schema(struct sql *sql, struct err *err)
         (long long)want);
 }
 
-static const char *or_null(const char *text)
+bool serve_open_store(struct arena *a, const struct config *conf, struct secrets *secrets,
+    struct store **out, struct err *err)
 {
-    return *text ? text : NULL;
-}
+    struct store_conf c;
 
-bool serve_open_store(
-    const struct config *conf, struct secrets *secrets, struct store **out, struct err *err)
-{
-    enum store_style style = STORE_STYLE_AUTO;
-    bool path;
-
-    if (str_to_bool(str_from(conf->s3_path_style), &path))
-        style = path ? STORE_STYLE_PATH : STORE_STYLE_VIRTUAL;
-    struct store_conf c = {
-        .base = conf->warehouse,
-        .allowed = conf->allowed_locations,
-        .s3_endpoint = or_null(conf->s3_endpoint),
-        .s3_region = or_null(conf->s3_region),
-        .s3_access_key_id = or_null(conf->s3_access_key_id),
-        .s3_secret_access_key = or_null(conf->s3_secret_access_key),
-        .s3_session_token = or_null(conf->s3_session_token),
-        .s3_role_arn = or_null(conf->s3_role_arn),
-        .s3_external_id = or_null(conf->s3_external_id),
-        .sts_endpoint = or_null(conf->sts_endpoint),
-        .s3_style = style,
-    };
-
-    secrets_offer(secrets, &c);
+    profile_of_settings(a, conf, secrets, &c);
     return store_open(&c, out, err);
 }
 
-static bool open_catalog(struct serving *s, struct err *err)
+static bool open_warehouses(struct serving *s, struct err *err)
 {
+    struct server *server = &s->server;
+
     TRY(serve_open_database(s->conf, &s->sql, err));
     TRY(sql_migrate(s->sql, err));
     TRY(secrets_open(s->conf, s->sql, &s->secrets, err));
-    TRY(serve_open_store(s->conf, s->secrets, &s->store, err));
-    const struct catalog_conf c = {
-        .sql = s->sql,
-        .store = s->store,
-        .warehouse_name = s->conf->warehouse_name,
-        .allowed = s->conf->allowed_locations,
-        .cache_bytes = (size_t)s->conf->cache,
-        .metadata_max = (size_t)s->conf->metadata_limit,
-        .transaction_tables = (size_t)s->conf->transaction_tables,
-    };
-    return catalog_new(&c, &s->server.catalog, err);
+    server->sql = s->sql;
+    server->secrets = s->secrets;
+    return warehouses_open(s->conf, s->sql, s->secrets, &server->warehouses, err);
 }
 
 static unsigned cores(void)
@@ -194,49 +167,21 @@ static unsigned cores(void)
     return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;
 }
 
-static int64_t run_purge(void *job)
-{
-    return purge_run(job);
-}
-
-static void stop_purge(void *job)
-{
-    purge_stop(job);
-}
-
-static void free_purge(void *job)
-{
-    struct purge *p = job;
-    purge_free(&p);
-}
-
-static int64_t run_sweep(void *job)
-{
-    return sweep_run(job);
-}
-
-static void stop_sweep(void *job)
-{
-    sweep_stop(job);
-}
-
-static void free_sweep(void *job)
-{
-    struct sweep *p = job;
-    sweep_free(&p);
-}
-
 static bool start_jobs(struct serving *s, struct err *err)
 {
-    const struct purge_conf purges = {s->server.catalog, s->conf->purge_rate};
-    const struct sweep_conf sweeps = {
-        s->server.catalog, s->conf->sweep_grace / 1000, s->conf->purge_rate};
-    const struct background_job purger = {
-        "firn-purge", purge_new(&purges), run_purge, stop_purge, free_purge};
-    TRY(background_start(&purger, &s->server.purger, err));
-    const struct background_job sweeper = {
-        "firn-sweep", sweep_new(&sweeps), run_sweep, stop_sweep, free_sweep};
-    return background_start(&sweeper, &s->server.sweeper, err);
+    TRY(jobs_start(JOBS_PURGE, s->server.warehouses, s->conf, &s->server.purger, err));
+    return jobs_start(JOBS_SWEEP, s->server.warehouses, s->conf, &s->server.sweeper, err);
+}
+
+/* Where administration has an address of its own one more worker serves it. */
+static bool start_management(struct serving *s, struct err *err)
+{
+    const struct worker_conf w = {s->management_fd, MANAGEMENT_CONNECTIONS, API_MANAGEMENT};
+
+    TRY(http_listen(s->management_fd, err));
+    TRY(worker_start(&s->server, &w, &s->workers[s->n_workers], err));
+    s->n_workers++;
+    return true;
 }
 
 static bool start_lanes(struct serving *s, struct err *err)
@@ -253,23 +198,26 @@ static bool start_lanes(struct serving *s, struct err *err)
     };
 
     TRY(exec_start(&c, &s->server.exec, err));
-    s->server.afterwards = afterwards_new(s->server.catalog, s->server.exec);
+    s->server.afterwards = afterwards_new(s->server.exec);
     TRY(start_jobs(s, err));
     TRY(http_listen(s->listen_fd, err));
+    struct worker_conf w = {s->listen_fd, (limit + workers - 1) / workers, API_CATALOG};
+    if (s->management_fd < 0)
+        w.apis |= API_MANAGEMENT;
     for (; s->n_workers < workers; s->n_workers++)
-        TRY(worker_start(&s->server, s->listen_fd, (limit + workers - 1) / workers,
-            &s->workers[s->n_workers], err));
-    return true;
+        TRY(worker_start(&s->server, &w, &s->workers[s->n_workers], err));
+    return s->management_fd < 0 || start_management(s, err);
 }
 
-/* Both addresses, one a line; renamed into place so that nobody reads half of it. */
+/* The addresses, one a line; renamed into place so that nobody reads half of it. */
 static bool write_port_file(const struct serving *s, struct err *err)
 {
     const char *path = s->conf->port_file;
 
     if (!*path)
         return true;
-    struct str text = arena_printf(s->arena, "%s\n%s\n", s->listen, s->admin_listen);
+    struct str text = arena_printf(s->arena, "%s\n%s\n%s%s", s->listen, s->admin_listen,
+        s->management_listen ? s->management_listen : "", s->management_listen ? "\n" : "");
     const char *fresh = arena_printf(s->arena, "%s.new", path).p;
     int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     bool ok = fd >= 0 && write(fd, text.p, text.n) == (ssize_t)text.n;
@@ -295,9 +243,12 @@ static bool start(struct serving *s, struct err *err)
 {
     metric_ops(op_names(s->arena), OP_COUNT + 1);
     TRY(http_bind(s->arena, s->conf->listen, &s->listen_fd, &s->listen, err));
+    if (*s->conf->management_listen)
+        TRY(http_bind(
+            s->arena, s->conf->management_listen, &s->management_fd, &s->management_listen, err));
     TRY(http_bind(s->arena, s->conf->admin_listen, &s->admin_fd, &s->admin_listen, err));
     TRY(admin_start(&s->server, s->admin_fd, &s->admin, err));
-    TRY(open_catalog(s, err));
+    TRY(open_warehouses(s, err));
     TRY(start_lanes(s, err));
     upkeep_init(&s->upkeep, &s->server);
     atomic_store(&s->progress.started, true);
@@ -339,6 +290,13 @@ static bool nothing_left(struct serving *s)
     return afterwards_idle(s->server.afterwards);
 }
 
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
 static void drain(struct serving *s)
 {
     atomic_store(&s->progress.draining, true);
@@ -348,9 +306,8 @@ static void drain(struct serving *s)
     wait_until(s, clock_mono_us() + s->conf->drain_wait, never);
     for (unsigned i = 0; i < s->n_workers; i++)
         worker_quiesce(s->workers[i]);
-    if (s->listen_fd >= 0)
-        close(s->listen_fd);
-    s->listen_fd = -1;
+    close_fd(&s->listen_fd);
+    close_fd(&s->management_fd);
     /* Requests on their way in have a short time to arrive; those that are in have the drain's. */
     int64_t begun = clock_mono_us(), all = s->conf->drain_timeout;
     wait_until(s, begun + (all < ARRIVAL_US ? all : ARRIVAL_US), no_calls);
@@ -387,15 +344,13 @@ static void stop(struct serving *s)
     int64_t late = clock_mono_us() + LATE_US;
     if (!background_join(&s->server.purger, late) || !background_join(&s->server.sweeper, late))
         give_up("a request to the store does not end: another server goes on with the job");
-    catalog_free(&s->server.catalog);
+    warehouses_close(&s->server.warehouses);
     reports_free(&s->server.reports);
-    store_close(&s->store);
     secrets_free(&s->secrets);
     sql_close(&s->sql);
-    if (s->listen_fd >= 0)
-        close(s->listen_fd);
-    if (s->admin_fd >= 0)
-        close(s->admin_fd);
+    close_fd(&s->listen_fd);
+    close_fd(&s->management_fd);
+    close_fd(&s->admin_fd);
     if (*s->conf->port_file)
         (void)unlink(s->conf->port_file);
 }
@@ -407,7 +362,7 @@ bool serve(const struct config *conf, struct err *err)
 
     s->conf = conf;
     s->arena = arena;
-    s->listen_fd = s->admin_fd = -1;
+    s->listen_fd = s->management_fd = s->admin_fd = -1;
     s->server.conf = conf;
     s->server.progress = &s->progress;
     s->server.reports = reports_new();

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "err.h"
 
+struct arena;
 struct secrets;
 struct sql;
 struct store;
@@ -16,8 +17,8 @@ MUST bool serve_open_database(const struct config *conf, struct sql **out, struc
 /* ERR_UNAVAILABLE: the schema is not the one of this program. */
 MUST bool serve_check_schema(struct sql *sql, struct err *err);
 /* secrets: of the database, which outlive the store; NULL: they are not to be had. */
-MUST bool serve_open_store(
-    const struct config *conf, struct secrets *secrets, struct store **out, struct err *err);
+MUST bool serve_open_store(struct arena *a, const struct config *conf, struct secrets *secrets,
+    struct store **out, struct err *err);
 
 /* Runs until SIGTERM or SIGINT and its drain. False: it could not start. */
 MUST bool serve(const struct config *conf, struct err *err);

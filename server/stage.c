@@ -12,6 +12,7 @@
 #include "quirk.h"
 #include "repeat.h"
 #include "scan.h"
+#include "warehouses.h"
 
 enum {
     IGNORED_BODY = 64 * 1024, /* that some clients send where none belongs */
@@ -29,18 +30,24 @@ static bool find_op(struct call *c)
     if (!op_method_parse(c->method, &method))
         method = OP_METHOD_COUNT;
     TRY(op_find(c->arena, method, c->path, &c->route, &c->allow, &c->err));
+    if (!(c->route.op->api & c->apis))
+        return err_set(&c->err, ERR_NO_ROUTE, "No route for request: %.*s %s is served elsewhere",
+            STR_ARG(c->method), c->route.op->path);
     c->op = c->route.op;
     return true;
 }
 
-static bool check_warehouse(struct call *c)
+/* One that is not open yet is opened in the slow lane. */
+static bool find_warehouse(struct call *c)
 {
-    struct str prefix = c->route.prefix;
+    struct str prefix = c->route.prefix.p ? c->route.prefix : STR("");
 
-    if (!prefix.p || catalog_is_warehouse(c->server->catalog, prefix))
+    if (warehouses_find(c->server->warehouses, prefix, &c->catalog, &c->err))
         return true;
-    return err_set(
-        &c->err, ERR_NO_SUCH_WAREHOUSE, "Warehouse does not exist: %.*s", STR_ARG(prefix));
+    if (c->err.kind != ERR_WOULD_BLOCK)
+        return false;
+    err_clear(&c->err);
+    return true;
 }
 
 static bool check_args(struct call *c)
@@ -117,7 +124,7 @@ bool stage_head(struct call *c)
     c->deadline_us = c->begun_us + c->server->conf->request_timeout;
     TRY(find_op(c));
     c->body_limit = body_limit(c);
-    TRY(check_warehouse(c));
+    TRY(find_warehouse(c));
     if (!c->op->served)
         return err_set(&c->err, ERR_UNSUPPORTED, "This server does not support %s", c->op->name);
     quirk_read_args(c);
@@ -210,6 +217,8 @@ static bool has_plus(const struct call *c)
 
 static bool run_slow(struct call *c)
 {
+    if (!c->catalog)
+        TRY(find_warehouse(c));
     /* A plus in a path has two readings, of which only the database knows the right one. */
     if (!c->looked_up && (c->op->lookup != LOOKUP_NONE || has_plus(c)))
         TRY(lookup_now(c));

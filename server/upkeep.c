@@ -4,6 +4,7 @@
 #include "config.h"
 #include "keep.h"
 #include "log.h"
+#include "warehouses.h"
 
 enum { SHORTEST_US = 1000000, LONGEST_US = 300000000 };
 
@@ -12,15 +13,21 @@ static struct upkeep *of_task(struct exec_task *t)
     return (struct upkeep *)(void *)((char *)t - offsetof(struct upkeep, task));
 }
 
+static void prune(struct catalog *c, void *arg)
+{
+    struct upkeep *u = arg;
+    struct err err = {0};
+
+    if (!keep_prune(c, str_from(u->holder), u->server->conf->change_retention / 1000, &err))
+        log_write(LOG_WARN, "upkeep", "%s", err.msg);
+}
+
 /* What it did not manage is left to the next one, here or on another replica. */
 static void run(struct exec_task *t)
 {
     struct upkeep *u = of_task(t);
-    struct err err = {0};
 
-    if (!keep_prune(u->server->catalog, str_from(u->holder),
-            u->server->conf->change_retention / 1000, &err))
-        log_write(LOG_WARN, "upkeep", "%s", err.msg);
+    warehouses_each(u->server->warehouses, prune, u);
     atomic_store(&u->running, false);
 }
 

@@ -23,6 +23,7 @@ enum { SPARE_CALLS = 32, EVENTS = 4, STOP_PATIENCE_US = 5000000, STOP_TURN_MS = 
 
 struct worker {
     const struct server *server;
+    unsigned apis;
     pthread_t thread;
     int epoll, event;
     struct http *http;
@@ -57,6 +58,7 @@ static struct call *take(void *owner)
     }
     c = call_new(w->server);
     c->worker = w;
+    c->apis = w->apis;
     return c;
 }
 
@@ -65,7 +67,7 @@ static void give(void *owner, struct call *c)
     struct worker *w = owner;
 
     stage_account(c);
-    afterwards_add(w->server->afterwards, &c->left);
+    afterwards_add(w->server->afterwards, c->catalog, &c->left);
     atomic_fetch_sub_explicit(&w->calls, 1, memory_order_release);
     if (c->whole)
         atomic_fetch_sub_explicit(&w->whole, 1, memory_order_release);
@@ -151,6 +153,8 @@ static enum http_next start(void *owner, struct call *c)
 
     c->whole = true;
     atomic_fetch_add_explicit(&w->whole, 1, memory_order_relaxed);
+    if (!c->catalog)
+        return submit(c);
     switch (c->op->lookup) {
     case LOOKUP_NONE:
     case LOOKUP_WAREHOUSE:
@@ -315,15 +319,16 @@ static bool open_parts(struct worker *w, int listen_fd, unsigned connections, st
     return watch(w, http_fd(w->http), &w->http, err);
 }
 
-bool worker_start(const struct server *server, int listen_fd, unsigned connections,
-    struct worker **out, struct err *err)
+bool worker_start(const struct server *server, const struct worker_conf *conf, struct worker **out,
+    struct err *err)
 {
     struct worker *w = xcalloc(1, sizeof(*w));
 
     w->server = server;
+    w->apis = conf->apis;
     w->epoll = w->event = -1;
     pthread_mutex_init(&w->lock, NULL);
-    if (!open_parts(w, listen_fd, connections, err) ||
+    if (!open_parts(w, conf->listen_fd, conf->connections, err) ||
         !thread_start("firn-loop", thread_main, w, &w->thread, err)) {
         worker_free(&w);
         return false;

@@ -11,8 +11,13 @@ struct call;
 struct server;
 struct worker;
 
+struct worker_conf {
+    int listen_fd;
+    unsigned connections; /* at most */
+    unsigned apis;        /* that are served there: bits of enum op_api */
+};
 /* Opens the lookup's connection, starts the thread. */
-MUST bool worker_start(const struct server *server, int listen_fd, unsigned connections,
+MUST bool worker_start(const struct server *server, const struct worker_conf *conf,
     struct worker **out, struct err *err);
 /* From any thread: the call's reply is there (it was in the slow lane). */
 void worker_answered(struct worker *w, struct call *c);

@@ -33,6 +33,7 @@ static bool prune(struct unit *u, struct str authority, struct str path, bool *g
     const struct param p[] = {text_param(authority), text_param(path)};
     struct rows rows;
 
+    TRY(unit_exec(u, STMT_LOCATION_HOLD, p, &rows, err));
     TRY(unit_exec(u, STMT_LOCATION_PRUNE, p, &rows, err));
     *gone = rows.n == 1;
     if (*gone)

@@ -70,14 +70,14 @@ struct sql_change {
 struct sql_warehouse {
     int64_t id;
     struct str name, uuid, base;
+    struct str profile; /* JSON; empty: settings describe it */
+    bool active;
+    int64_t version; /* another one after every change */
 };
-/* The row by that name, made if it is missing; its base is updated to the given one. */
+/* The row by that name, made if it is missing; its base is updated to the given one.
+ * ERR_BAD_REQUEST: the name is that of a warehouse with a profile. */
 MUST bool sql_warehouse_ensure(struct arena *a, struct sql *s, struct str name, struct str base,
     struct sql_warehouse *out, struct err *err);
-
-/* By name; NULL: there is none. */
-MUST bool sql_warehouse_get(
-    struct arena *a, struct sql *s, struct str name, struct sql_warehouse **out, struct err *err);
 
 /* --- namespaces: path = levels joined by 0x1F ----------------------------------------------------
  */

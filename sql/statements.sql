@@ -53,13 +53,59 @@ INSERT INTO schema_version (version, applied_ms) VALUES ($1, $2)
 
 -- --- warehouses ---------------------------------------------------------------------------------
 
+-- No row: the name belongs to a warehouse with a profile.
 -- name: warehouse_ensure (id, name, uuid, base) -> id, name, uuid, base
 INSERT INTO warehouse (id, name, uuid, base) VALUES ($1, $2, $3, $4)
-ON CONFLICT (name) DO UPDATE SET base = excluded.base
+ON CONFLICT (name) DO UPDATE SET base = excluded.base WHERE warehouse.profile = ''
 RETURNING id, name, uuid, base
 
 -- name: warehouse_get (name) -> id, name, uuid, base
 SELECT id, name, uuid, base FROM warehouse WHERE name = $1
+
+-- A name comes before a uuid, and both before a base, which several may share.
+-- name: warehouse_find (named, uuid) -> id, name, uuid, base, profile, active, version
+SELECT id, name, uuid, base, profile, active, version FROM warehouse
+WHERE name = $1 OR uuid = $2 OR base = $1
+ORDER BY name = $1 DESC, uuid = $2 DESC, id LIMIT 1
+
+-- name: warehouse_page (after, limit) -> id, name, uuid, base, profile, active, version
+SELECT id, name, uuid, base, profile, active, version FROM warehouse
+WHERE name > $1 ORDER BY name LIMIT $2
+
+-- Sent twice it makes one row.
+-- name: warehouse_insert (id, name, uuid, base, profile, version) -> id
+INSERT INTO warehouse (id, name, uuid, base, profile, active, version)
+VALUES ($1, $2, $3, $4, $5, 1, $6)
+ON CONFLICT (id) DO UPDATE SET id = excluded.id
+RETURNING id
+
+-- name: warehouse_set (id, old, version, name, base, profile, active) -> id
+UPDATE warehouse SET version = $3, name = $4, base = $5, profile = $6, active = $7
+WHERE id = $1 AND (version = $2 OR version = $3)
+RETURNING id
+
+-- name: warehouse_delete (id) -> id
+DELETE FROM warehouse
+WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM object WHERE warehouse_id = $1)
+RETURNING id
+
+-- name: warehouse_objects (id) -> namespaces, marks
+SELECT
+    (SELECT count(*) FROM namespace WHERE warehouse_id = $1) AS namespaces,
+    (SELECT count(*) FROM object WHERE warehouse_id = $1 AND purge_ms IS NOT NULL) AS marks
+
+-- What the deleted warehouse left.
+-- name: warehouse_forget_changes (id)
+DELETE FROM change WHERE warehouse_id = $1
+
+-- name: warehouse_forget_keys (id)
+DELETE FROM idempotency WHERE warehouse_id = $1
+
+-- name: warehouse_forget_leases (id)
+DELETE FROM lease WHERE warehouse_id = $1
+
+-- name: warehouse_forget_secrets (id)
+DELETE FROM secret WHERE warehouse_id = $1
 
 -- --- namespaces ---------------------------------------------------------------------------------
 
@@ -229,6 +275,14 @@ LIMIT 1
 -- name: location_free (warehouse, object) -> authority, parent
 DELETE FROM location WHERE warehouse_id = $1 AND object_id = $2
 RETURNING authority, parent_path AS parent
+
+-- Of two that leave a folder at the same time the second one waits here, and then sees that it is
+-- the last.
+-- name: location_hold.pg (authority, path) -> one
+SELECT 1 AS one FROM location WHERE authority = $1 AND path = $2 FOR NO KEY UPDATE
+
+-- name: location_hold.lite (authority, path) -> one
+SELECT 1 AS one FROM location WHERE authority = $1 AND path = $2
 
 -- A folder that nothing lies in any more. With a limit: PostgreSQL would gather all that lies in it,
 -- as long as it has not counted the rows.

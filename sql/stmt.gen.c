@@ -7,6 +7,12 @@ static const char *const schema_present_columns[] = {"present"};
 static const char *const schema_get_columns[] = {"version"};
 static const char *const warehouse_ensure_columns[] = {"id", "name", "uuid", "base"};
 static const char *const warehouse_get_columns[] = {"id", "name", "uuid", "base"};
+static const char *const warehouse_find_columns[] = {"id", "name", "uuid", "base", "profile", "active", "version"};
+static const char *const warehouse_page_columns[] = {"id", "name", "uuid", "base", "profile", "active", "version"};
+static const char *const warehouse_insert_columns[] = {"id"};
+static const char *const warehouse_set_columns[] = {"id"};
+static const char *const warehouse_delete_columns[] = {"id"};
+static const char *const warehouse_objects_columns[] = {"namespaces", "marks"};
 static const char *const ns_get_columns[] = {"id", "version", "path", "properties"};
 static const char *const ns_insert_columns[] = {"id"};
 static const char *const ns_set_columns[] = {"version"};
@@ -29,6 +35,7 @@ static const char *const object_page_columns[] = {"name"};
 static const char *const location_insert_columns[] = {"path"};
 static const char *const location_clash_columns[] = {"path"};
 static const char *const location_free_columns[] = {"authority", "parent"};
+static const char *const location_hold_columns[] = {"one"};
 static const char *const location_prune_columns[] = {"parent"};
 static const char *const change_insert_columns[] = {"token"};
 static const char *const change_get_columns[] = {"kind"};
@@ -152,11 +159,11 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .name = "warehouse_ensure",
         .text[ENGINE_PG] =
             "INSERT INTO warehouse (id, name, uuid, base) VALUES ($1, $2, $3, $4)\n"
-            "ON CONFLICT (name) DO UPDATE SET base = excluded.base\n"
+            "ON CONFLICT (name) DO UPDATE SET base = excluded.base WHERE warehouse.profile = ''\n"
             "RETURNING id, name, uuid, base",
         .text[ENGINE_LITE] =
             "INSERT INTO warehouse (id, name, uuid, base) VALUES ($1, $2, $3, $4)\n"
-            "ON CONFLICT (name) DO UPDATE SET base = excluded.base\n"
+            "ON CONFLICT (name) DO UPDATE SET base = excluded.base WHERE warehouse.profile = ''\n"
             "RETURNING id, name, uuid, base",
         .params = 4,
         .columns = 4,
@@ -171,6 +178,126 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .params = 1,
         .columns = 4,
         .column_names = warehouse_get_columns,
+    },
+    [STMT_WAREHOUSE_FIND] = {
+        .name = "warehouse_find",
+        .text[ENGINE_PG] =
+            "SELECT id, name, uuid, base, profile, active, version FROM warehouse\n"
+            "WHERE name = $1 OR uuid = $2 OR base = $1\n"
+            "ORDER BY name = $1 DESC, uuid = $2 DESC, id LIMIT 1",
+        .text[ENGINE_LITE] =
+            "SELECT id, name, uuid, base, profile, active, version FROM warehouse\n"
+            "WHERE name = $1 OR uuid = $2 OR base = $1\n"
+            "ORDER BY name = $1 DESC, uuid = $2 DESC, id LIMIT 1",
+        .params = 2,
+        .columns = 7,
+        .column_names = warehouse_find_columns,
+    },
+    [STMT_WAREHOUSE_PAGE] = {
+        .name = "warehouse_page",
+        .text[ENGINE_PG] =
+            "SELECT id, name, uuid, base, profile, active, version FROM warehouse\n"
+            "WHERE name > $1 ORDER BY name LIMIT $2",
+        .text[ENGINE_LITE] =
+            "SELECT id, name, uuid, base, profile, active, version FROM warehouse\n"
+            "WHERE name > $1 ORDER BY name LIMIT $2",
+        .params = 2,
+        .columns = 7,
+        .column_names = warehouse_page_columns,
+    },
+    [STMT_WAREHOUSE_INSERT] = {
+        .name = "warehouse_insert",
+        .text[ENGINE_PG] =
+            "INSERT INTO warehouse (id, name, uuid, base, profile, active, version)\n"
+            "VALUES ($1, $2, $3, $4, $5, 1, $6)\n"
+            "ON CONFLICT (id) DO UPDATE SET id = excluded.id\n"
+            "RETURNING id",
+        .text[ENGINE_LITE] =
+            "INSERT INTO warehouse (id, name, uuid, base, profile, active, version)\n"
+            "VALUES ($1, $2, $3, $4, $5, 1, $6)\n"
+            "ON CONFLICT (id) DO UPDATE SET id = excluded.id\n"
+            "RETURNING id",
+        .params = 6,
+        .columns = 1,
+        .column_names = warehouse_insert_columns,
+    },
+    [STMT_WAREHOUSE_SET] = {
+        .name = "warehouse_set",
+        .text[ENGINE_PG] =
+            "UPDATE warehouse SET version = $3, name = $4, base = $5, profile = $6, active = $7\n"
+            "WHERE id = $1 AND (version = $2 OR version = $3)\n"
+            "RETURNING id",
+        .text[ENGINE_LITE] =
+            "UPDATE warehouse SET version = $3, name = $4, base = $5, profile = $6, active = $7\n"
+            "WHERE id = $1 AND (version = $2 OR version = $3)\n"
+            "RETURNING id",
+        .params = 7,
+        .columns = 1,
+        .column_names = warehouse_set_columns,
+    },
+    [STMT_WAREHOUSE_DELETE] = {
+        .name = "warehouse_delete",
+        .text[ENGINE_PG] =
+            "DELETE FROM warehouse\n"
+            "WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM object WHERE warehouse_id = $1)\n"
+            "RETURNING id",
+        .text[ENGINE_LITE] =
+            "DELETE FROM warehouse\n"
+            "WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM object WHERE warehouse_id = $1)\n"
+            "RETURNING id",
+        .params = 1,
+        .columns = 1,
+        .column_names = warehouse_delete_columns,
+    },
+    [STMT_WAREHOUSE_OBJECTS] = {
+        .name = "warehouse_objects",
+        .text[ENGINE_PG] =
+            "SELECT\n"
+            "    (SELECT count(*) FROM namespace WHERE warehouse_id = $1) AS namespaces,\n"
+            "    (SELECT count(*) FROM object WHERE warehouse_id = $1 AND purge_ms IS NOT NULL) AS marks",
+        .text[ENGINE_LITE] =
+            "SELECT\n"
+            "    (SELECT count(*) FROM namespace WHERE warehouse_id = $1) AS namespaces,\n"
+            "    (SELECT count(*) FROM object WHERE warehouse_id = $1 AND purge_ms IS NOT NULL) AS marks",
+        .params = 1,
+        .columns = 2,
+        .column_names = warehouse_objects_columns,
+    },
+    [STMT_WAREHOUSE_FORGET_CHANGES] = {
+        .name = "warehouse_forget_changes",
+        .text[ENGINE_PG] =
+            "DELETE FROM change WHERE warehouse_id = $1",
+        .text[ENGINE_LITE] =
+            "DELETE FROM change WHERE warehouse_id = $1",
+        .params = 1,
+        .columns = 0,
+    },
+    [STMT_WAREHOUSE_FORGET_KEYS] = {
+        .name = "warehouse_forget_keys",
+        .text[ENGINE_PG] =
+            "DELETE FROM idempotency WHERE warehouse_id = $1",
+        .text[ENGINE_LITE] =
+            "DELETE FROM idempotency WHERE warehouse_id = $1",
+        .params = 1,
+        .columns = 0,
+    },
+    [STMT_WAREHOUSE_FORGET_LEASES] = {
+        .name = "warehouse_forget_leases",
+        .text[ENGINE_PG] =
+            "DELETE FROM lease WHERE warehouse_id = $1",
+        .text[ENGINE_LITE] =
+            "DELETE FROM lease WHERE warehouse_id = $1",
+        .params = 1,
+        .columns = 0,
+    },
+    [STMT_WAREHOUSE_FORGET_SECRETS] = {
+        .name = "warehouse_forget_secrets",
+        .text[ENGINE_PG] =
+            "DELETE FROM secret WHERE warehouse_id = $1",
+        .text[ENGINE_LITE] =
+            "DELETE FROM secret WHERE warehouse_id = $1",
+        .params = 1,
+        .columns = 0,
     },
     [STMT_NS_GET] = {
         .name = "ns_get",
@@ -531,6 +658,16 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .params = 2,
         .columns = 2,
         .column_names = location_free_columns,
+    },
+    [STMT_LOCATION_HOLD] = {
+        .name = "location_hold",
+        .text[ENGINE_PG] =
+            "SELECT 1 AS one FROM location WHERE authority = $1 AND path = $2 FOR NO KEY UPDATE",
+        .text[ENGINE_LITE] =
+            "SELECT 1 AS one FROM location WHERE authority = $1 AND path = $2",
+        .params = 2,
+        .columns = 1,
+        .column_names = location_hold_columns,
     },
     [STMT_LOCATION_PRUNE] = {
         .name = "location_prune",
@@ -1099,9 +1236,17 @@ static const char *const schema_3[] = {
         NULL,
 };
 
+static const char *const schema_4[] = {
+        "ALTER TABLE warehouse ADD COLUMN profile TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE warehouse ADD COLUMN active BIGINT NOT NULL DEFAULT 1",
+        "ALTER TABLE warehouse ADD COLUMN version BIGINT NOT NULL DEFAULT 1",
+        NULL,
+};
+
 const struct schema_file schema_files[] = {
     {1, "0001_begin", schema_1},
     {2, "0002_purge", schema_2},
     {3, "0003_job", schema_3},
+    {4, "0004_warehouse", schema_4},
 };
 const size_t schema_files_n = sizeof(schema_files) / sizeof(schema_files[0]);

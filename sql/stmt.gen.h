@@ -16,6 +16,16 @@ enum stmt {
     STMT_SCHEMA_ADD, /* version, applied_ms */
     STMT_WAREHOUSE_ENSURE, /* id, name, uuid, base */
     STMT_WAREHOUSE_GET, /* name */
+    STMT_WAREHOUSE_FIND, /* named, uuid */
+    STMT_WAREHOUSE_PAGE, /* after, limit */
+    STMT_WAREHOUSE_INSERT, /* id, name, uuid, base, profile, version */
+    STMT_WAREHOUSE_SET, /* id, old, version, name, base, profile, active */
+    STMT_WAREHOUSE_DELETE, /* id */
+    STMT_WAREHOUSE_OBJECTS, /* id */
+    STMT_WAREHOUSE_FORGET_CHANGES, /* id */
+    STMT_WAREHOUSE_FORGET_KEYS, /* id */
+    STMT_WAREHOUSE_FORGET_LEASES, /* id */
+    STMT_WAREHOUSE_FORGET_SECRETS, /* id */
     STMT_NS_GET, /* warehouse, path */
     STMT_NS_INSERT, /* warehouse, id, parent, name, path, properties */
     STMT_NS_SET, /* warehouse, id, version, properties */
@@ -38,6 +48,7 @@ enum stmt {
     STMT_LOCATION_INSERT, /* authority, path, parent, warehouse, object */
     STMT_LOCATION_CLASH, /* authority, path, low, high */
     STMT_LOCATION_FREE, /* warehouse, object */
+    STMT_LOCATION_HOLD, /* authority, path */
     STMT_LOCATION_PRUNE, /* authority, path */
     STMT_CHANGE_INSERT, /* warehouse, token, object, kind, metadata_location, digest, principal, request_id, at_ms */
     STMT_CHANGE_GET, /* warehouse, token */
@@ -79,6 +90,12 @@ enum { SCHEMA_PRESENT_PRESENT };
 enum { SCHEMA_GET_VERSION };
 enum { WAREHOUSE_ENSURE_ID, WAREHOUSE_ENSURE_NAME, WAREHOUSE_ENSURE_UUID, WAREHOUSE_ENSURE_BASE };
 enum { WAREHOUSE_GET_ID, WAREHOUSE_GET_NAME, WAREHOUSE_GET_UUID, WAREHOUSE_GET_BASE };
+enum { WAREHOUSE_FIND_ID, WAREHOUSE_FIND_NAME, WAREHOUSE_FIND_UUID, WAREHOUSE_FIND_BASE, WAREHOUSE_FIND_PROFILE, WAREHOUSE_FIND_ACTIVE, WAREHOUSE_FIND_VERSION };
+enum { WAREHOUSE_PAGE_ID, WAREHOUSE_PAGE_NAME, WAREHOUSE_PAGE_UUID, WAREHOUSE_PAGE_BASE, WAREHOUSE_PAGE_PROFILE, WAREHOUSE_PAGE_ACTIVE, WAREHOUSE_PAGE_VERSION };
+enum { WAREHOUSE_INSERT_ID };
+enum { WAREHOUSE_SET_ID };
+enum { WAREHOUSE_DELETE_ID };
+enum { WAREHOUSE_OBJECTS_NAMESPACES, WAREHOUSE_OBJECTS_MARKS };
 enum { NS_GET_ID, NS_GET_VERSION, NS_GET_PATH, NS_GET_PROPERTIES };
 enum { NS_INSERT_ID };
 enum { NS_SET_VERSION };
@@ -101,6 +118,7 @@ enum { OBJECT_PAGE_NAME };
 enum { LOCATION_INSERT_PATH };
 enum { LOCATION_CLASH_PATH };
 enum { LOCATION_FREE_AUTHORITY, LOCATION_FREE_PARENT };
+enum { LOCATION_HOLD_ONE };
 enum { LOCATION_PRUNE_PARENT };
 enum { CHANGE_INSERT_TOKEN };
 enum { CHANGE_GET_KIND };

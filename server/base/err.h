@@ -29,6 +29,7 @@
     X(ALREADY_EXISTS, 409, "AlreadyExistsException", LOG_INFO)                                     \
     X(NAMESPACE_NOT_EMPTY, 409, "NamespaceNotEmptyException", LOG_INFO)                            \
     X(COMMIT_FAILED, 409, "CommitFailedException", LOG_INFO)                                       \
+    X(CONFLICT, 409, "ConflictException", LOG_INFO)                                                \
     X(LENGTH_REQUIRED, 411, "BadRequestException", LOG_INFO)                                       \
     X(TOO_LARGE, 413, "BadRequestException", LOG_INFO)                                             \
     X(URI_TOO_LONG, 414, "BadRequestException", LOG_INFO)                                          \

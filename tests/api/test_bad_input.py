@@ -252,8 +252,8 @@ each_body = pytest.mark.parametrize(
 
 
 def test_every_body_is_here():
-    """All served operations that take one, all updates, all requirements."""
-    served = {op.name for op in operations() if op.served and "requestBody" in op.row}
+    """All served operations of the catalog that take one, all updates, all requirements."""
+    served = {op.name for op in operations() if op.served and op.api == "catalog" and "requestBody" in op.row}
     assert {operation for operation, *_ in BODIES} == served
     schemas = description()["components"]["schemas"]
     names = {name for _, name, *_ in BODIES}

@@ -128,8 +128,8 @@ def test_unknown_routes_are_error_documents(api, method, path):
 
 def test_served_description_is_the_one_in_the_sources(api):
     """What a user reads is what routes."""
-    answer = api.get("/openapi/catalog.yaml").ok()
-    assert answer.body == (ROOT / "openapi/catalog.yaml").read_bytes()
+    for name in ("catalog.yaml", "management.yaml"):
+        assert api.get(f"/openapi/{name}").ok().body == (ROOT / "openapi" / name).read_bytes()
 
 
 def test_warehouse_name_setting():

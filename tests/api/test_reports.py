@@ -140,7 +140,8 @@ def test_idempotency_keys_are_taken(api, key):
 def test_every_error_is_an_error_document(api, ns, table):
     """Every operation, with and without a prefix, with absent objects, wrong methods, wrong bodies and wrong
     parameters: the client of these tests checks the form of each answer."""
-    names = {"{namespace}": "no_ns", "{table}": "t", "{view}": "v", "{function}": "f", "{plan-id}": "p"}
+    names = {"{namespace}": "no_ns", "{table}": "t", "{view}": "v", "{function}": "f", "{plan-id}": "p",
+             "{warehouse}": "no_warehouse"}
     for op in operations():
         for prefix in ("", "main/", "nope/"):
             path = op.path.replace("{prefix}/", prefix)

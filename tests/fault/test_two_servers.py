@@ -6,7 +6,7 @@ import time
 import pytest
 
 from conftest import on_postgres
-from firn_client import (Api, Table, add_snapshot, assert_ref, assert_uuid, create_updates, in_parallel, ns_path,
+from firn_client import (SLOWNESS, Api, Table, add_snapshot, assert_ref, assert_uuid, create_updates, in_parallel, ns_path,
                          set_properties, set_ref)
 
 RACERS = 24
@@ -247,4 +247,42 @@ def test_one_server_dies_the_other_goes_on(cluster):
         api.close()
     finally:
         second.kill()
+        first.close()
+
+
+def becomes(call, status):
+    deadline = time.monotonic() + 5 * SLOWNESS
+    while call().status != status:
+        assert time.monotonic() < deadline, call()
+        time.sleep(0.05)
+
+
+def test_warehouses_of_the_other(tmp_path, cluster):
+    """Made, deactivated and deleted through one server, seen by the other within seconds and without a restart; of
+    two who make the same one, one does."""
+    first = on_postgres(cluster, env={"FIRN_WAREHOUSE_FOLDERS": f"file://{tmp_path}"})
+    second = first.replica()
+    root = "/management/v1/warehouses"
+    try:
+        here, there = Api(first.start()), Api(second.start())
+        body = {"name": "w", "base-location": f"file://{tmp_path}/w", "storage": {"type": "file"}}
+        statuses = race((first, second), 8, lambda client, i: client.post(
+            root, body | {"base-location": f"file://{tmp_path}/w{i}"}).status)
+        assert sorted(statuses) == [200] + [409] * 7
+        prefix = f"/v1/{here.get(root + '/w').ok().json['id']}/namespaces"
+        there.post(prefix, {"namespace": ["a"]}).ok()
+        becomes(lambda: here.get(prefix + "/a"), 200)
+        here.post(root + "/w", {"active": False}).ok()
+        becomes(lambda: there.get(prefix + "/a"), 403)
+        here.post(root + "/w", {"active": True, "name": "x"}).ok()
+        becomes(lambda: there.get(prefix + "/a"), 200)
+        there.get("/v1/config?warehouse=x").ok()
+        becomes(lambda: there.get("/v1/config?warehouse=w"), 404)
+        there.delete(prefix + "/a").expect(204)
+        here.delete(root + "/x").expect(204)
+        becomes(lambda: there.get(prefix), 404)
+        here.close()
+        there.close()
+    finally:
+        second.close()
         first.close()

@@ -45,7 +45,7 @@ static void check_json(struct arena *a, const struct ident *id)
     struct str text = buf_take(&b, a);
     json_t *json = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, NULL);
     FUZZ_CHECK(json, "what was written can be parsed");
-    FUZZ_CHECK(ident_from_json(a, json, &back, &err), err.msg);
+    FUZZ_CHECK(ident_from_json(a, json, "", &back, &err), err.msg);
     FUZZ_CHECK(str_eq(back.ns, id->ns) && str_eq(back.name, id->name), "another name");
     json_decref(json);
 }

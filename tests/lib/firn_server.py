@@ -317,6 +317,7 @@ class Server:
         if len(lines) < 2:
             return False
         self.address, self.admin_address = lines[:2]
+        self.management_address = lines[2] if len(lines) > 2 else None
         return True
 
     def ready(self):

@@ -281,7 +281,7 @@ def spark_short(run):
 
 def readme(run):
     run.counted("README", [PYTHON, ROOT / "tests/clients/readme/judge.py", "--spark"],
-                env={"FIRN_TEST_JARS": str(prepare.JARS)})
+                env={"FIRN_TEST_JARS": str(prepare.JARS)} | run.seaweed().environment())
 
 
 def image(run):

@@ -19,9 +19,11 @@ ARROWS = {
     "catalog": {"server/base": ALL, "sql": {"sql.h": ALL, "sql_keep.h": ALL, "sql_purge.h": ALL, "sql_sweep.h": ALL},
                 "storage": {"store.h": ALL, "vend.h": ALL, "sign.h": ALL}},
     "server": {"server/base": ALL, "openapi": ALL, "catalog": ALL,
-               "sql": {"sql.h": {"main.c", "serve.c", "lookup.c", "worker.c", "admin.c", "secrets.c"},
-                       "sql_secret.h": {"secrets.c"}},
-               "storage": {"store.h": {"main.c", "serve.c", "secrets.c"}, "fetch.h": {"main.c", "jwks.c"}}},
+               "sql": {"sql.h": {"main.c", "serve.c", "lookup.c", "worker.c", "admin.c", "secrets.c",
+                                 "warehouses.c"},
+                       "sql_secret.h": {"secrets.c"},
+                       "sql_warehouse.h": {"secrets.c", "manage.c", "manage_command.c", "profile.h", "warehouses.c"}},
+               "storage": {"store.h": {"main.c", "serve.c", "secrets.c", "manage.c", "profile.h", "warehouses.c"}, "fetch.h": {"main.c", "jwks.c"}}},
 }
 
 # header prefix: {folder: files that may include it}

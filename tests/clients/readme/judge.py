@@ -1,6 +1,7 @@
 """Does what README.md says, word for word but for ports and places: `./run`, the three clients, the
 curl commands, the table of settings. Spark's line runs only with --spark (the jar is local)."""
 
+import base64
 import os
 import pathlib
 import re
@@ -19,11 +20,15 @@ from services import free_ports  # noqa: E402
 README = (ROOT / "README.md").read_text()
 FIRST = free_ports(2)
 PORTS = {"127.0.0.1:8181": f"127.0.0.1:{FIRST}", "127.0.0.1:9181": f"127.0.0.1:{FIRST + 1}"}
+STORE = {name: os.environ[f"FIRN_TEST_S3_{name}"] for name in ("ENDPOINT", "REGION", "ACCESS_KEY", "SECRET_KEY", "BUCKET")}
+WORDS = PORTS | {"http://127.0.0.1:8333": STORE["ENDPOINT"], "s3://lake/": f"s3://{STORE['BUCKET']}/readme/",
+                 '"us-east-1"': f'"{STORE["REGION"]}"', '"KEY"': f'"{STORE["ACCESS_KEY"]}"',
+                 '"SECRET"': f'"{STORE["SECRET_KEY"]}"'}
 results = []
 
 
 def here(text):
-    for public, private in PORTS.items():
+    for public, private in WORDS.items():
         text = text.replace(public, private)
     return text
 
@@ -53,6 +58,8 @@ class Running:
         self.log = folder / "run.log"
         self.env = os.environ | {"XDG_DATA_HOME": str(folder), "HOME": str(folder)}
         self.env = {k: v for k, v in self.env.items() if not k.startswith("FIRN_")}
+        self.env["FIRN_SECRET_KEYS"] = "k1:" + base64.b64encode(os.urandom(32)).decode()
+        self.env["FIRN_WAREHOUSE_ENDPOINTS"] = STORE["ENDPOINT"].partition("://")[2]
 
     def __enter__(self):
         listen = [f"--listen=127.0.0.1:{FIRST}", f"--admin-listen=127.0.0.1:{FIRST + 1}"]
@@ -118,8 +125,9 @@ def spark():
 
 
 def curl():
-    lines = [line for block in blocks("sh", "## Administer") for line in block.splitlines() if line]
-    check("curl commands are there", len(lines) >= 8, str(len(lines)))
+    lines = [line for heading in ("## Administer", "## Warehouses") for block in blocks("sh", heading)
+             for line in block.splitlines() if line]
+    check("curl commands are there", len(lines) >= 16, str(len(lines)))
     for line in lines:
         done = execute(["sh", "-c", here(line) + " -w '\\n%{http_code}'"])
         status = done.stdout.rpartition("\n")[2]

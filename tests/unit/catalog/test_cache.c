@@ -16,6 +16,10 @@
 
 enum { FILE_MAX = 1 << 20 };
 
+/* The cache as a warehouse sees it. */
+#define VIEW_OF(c, n) (&(struct cache_view){(c), (n), store})
+#define VIEW(c)       VIEW_OF(c, 1)
+
 static struct arena *arena;
 static struct store *store;
 static char dir[64];
@@ -77,7 +81,7 @@ static struct metadata *get(struct cache *c, int i)
 {
     struct err err = {0};
     struct metadata *m = NULL;
-    ck_assert_msg(cache_get(c, place(i), &m, &err), "%s", err.msg);
+    ck_assert_msg(cache_get(VIEW(c), place(i), &m, &err), "%s", err.msg);
     ck_assert(str_eq(metadata_location(m), place(i)));
     return m;
 }
@@ -86,7 +90,7 @@ static enum err_kind refusal(struct cache *c, int i)
 {
     struct err err = {0};
     struct metadata *m = NULL;
-    ck_assert(!cache_get(c, place(i), &m, &err));
+    ck_assert(!cache_get(VIEW(c), place(i), &m, &err));
     ck_assert_ptr_null(m);
     return err.kind;
 }
@@ -113,7 +117,7 @@ static bool is_cached(struct cache *c, int i)
     struct err err = {0};
     struct metadata *m = NULL;
     lane_enter(LANE_FAST);
-    bool found = cache_get(c, place(i), &m, &err);
+    bool found = cache_get(VIEW(c), place(i), &m, &err);
     lane_enter(LANE_SLOW);
     ck_assert(found || err.kind == ERR_WOULD_BLOCK);
     metadata_unref(&m);
@@ -122,7 +126,7 @@ static bool is_cached(struct cache *c, int i)
 
 START_TEST(test_cache_get__reads_once)
 {
-    struct cache *c = cache_new(1 << 20, store, FILE_MAX);
+    struct cache *c = cache_new(1 << 20, FILE_MAX);
     put_file(1, document(1000));
     long long misses = metric("cache_misses_total"), scans = metric("json_scans_total");
     long long hits = metric("cache_hits_total");
@@ -143,7 +147,7 @@ END_TEST
 
 START_TEST(test_cache_get__fast_lane_never_reads)
 {
-    struct cache *c = cache_new(1 << 20, store, FILE_MAX);
+    struct cache *c = cache_new(1 << 20, FILE_MAX);
     put_file(1, document(1000));
     ck_assert(!is_cached(c, 1));
     struct metadata *m = get(c, 1);
@@ -155,7 +159,7 @@ END_TEST
 
 START_TEST(test_cache_get__failures_are_told_and_forgotten)
 {
-    struct cache *c = cache_new(1 << 20, store, 5000);
+    struct cache *c = cache_new(1 << 20, 5000);
     ck_assert_int_eq(refusal(c, 1), ERR_STORE_NOT_FOUND);
     put_file(1, document(1000));
     struct metadata *m = get(c, 1);
@@ -173,16 +177,16 @@ END_TEST
 START_TEST(test_cache_put__is_found_without_a_file)
 {
     struct err err = {0};
-    struct cache *c = cache_new(1 << 20, store, FILE_MAX);
+    struct cache *c = cache_new(1 << 20, FILE_MAX);
     struct metadata *m = NULL;
     ck_assert(metadata_from_file(document(500), place(9), &m, &err));
-    cache_put(c, m);
-    cache_put(c, m);
+    cache_put(VIEW(c), m);
+    cache_put(VIEW(c), m);
     struct metadata *found = get(c, 9);
     ck_assert_ptr_eq(found, m);
     metadata_unref(&found);
-    cache_drop(c, place(9));
-    cache_drop(c, place(9));
+    cache_drop(VIEW(c), place(9));
+    cache_drop(VIEW(c), place(9));
     ck_assert_int_eq(metric("cache_bytes"), 0);
     ck_assert_int_eq(refusal(c, 9), ERR_STORE_NOT_FOUND);
     metadata_unref(&m);
@@ -190,10 +194,32 @@ START_TEST(test_cache_put__is_found_without_a_file)
 }
 END_TEST
 
+START_TEST(test_cache__each_warehouse_has_its_own_bytes)
+{
+    struct err err = {0};
+    struct cache *c = cache_new(1 << 20, FILE_MAX);
+    struct metadata *one = NULL, *two = NULL, *found = NULL;
+    ck_assert(metadata_from_file(document(500), place(9), &one, &err));
+    ck_assert(metadata_from_file(document(900), place(9), &two, &err));
+    cache_put(VIEW_OF(c, 1), one);
+    cache_put(VIEW_OF(c, 2), two);
+    ck_assert(cache_get(VIEW_OF(c, 1), place(9), &found, &err));
+    ck_assert_ptr_eq(found, one);
+    metadata_unref(&found);
+    cache_drop(VIEW_OF(c, 1), place(9));
+    ck_assert(cache_get(VIEW_OF(c, 2), place(9), &found, &err));
+    ck_assert_ptr_eq(found, two);
+    metadata_unref(&found);
+    metadata_unref(&one);
+    metadata_unref(&two);
+    cache_free(&c);
+}
+END_TEST
+
 START_TEST(test_cache__bounded_and_the_longest_unused_goes_first)
 {
     enum { N = 40, MAX = 100000 };
-    struct cache *c = cache_new(MAX, store, FILE_MAX);
+    struct cache *c = cache_new(MAX, FILE_MAX);
     long long evictions = metric("cache_evictions_total");
     struct str text = document(6000);
     for (int i = 0; i < N; i++) {
@@ -217,7 +243,7 @@ END_TEST
 START_TEST(test_cache__evicted_but_in_use_is_found)
 {
     enum { N = 40 };
-    struct cache *c = cache_new(100000, store, FILE_MAX);
+    struct cache *c = cache_new(100000, FILE_MAX);
     struct str text = document(6000);
     put_file(0, text);
     struct metadata *held = get(c, 0);
@@ -241,7 +267,7 @@ END_TEST
 
 START_TEST(test_cache__large_ones_live_as_long_as_they_are_used)
 {
-    struct cache *c = cache_new(80000, store, FILE_MAX);
+    struct cache *c = cache_new(80000, FILE_MAX);
     put_file(1, document(20000));
     struct metadata *a = get(c, 1), *b = get(c, 1);
     ck_assert_ptr_eq(a, b);
@@ -251,7 +277,7 @@ START_TEST(test_cache__large_ones_live_as_long_as_they_are_used)
     metadata_unref(&b);
     ck_assert(!is_cached(c, 1));
     a = get(c, 1);
-    cache_drop(c, place(1));
+    cache_drop(VIEW(c), place(1));
     ck_assert(!is_cached(c, 1));
     metadata_unref(&a);
     cache_free(&c);
@@ -261,7 +287,7 @@ END_TEST
 START_TEST(test_cache__large_ones_are_packed_for_the_first_who_asks)
 {
     struct deflated d;
-    struct cache *c = cache_new(80000, store, FILE_MAX);
+    struct cache *c = cache_new(80000, FILE_MAX);
     put_file(1, document(20000));
     for (int i = 0; i < 2; i++) {
         struct metadata *m = get(c, 1);
@@ -275,7 +301,7 @@ END_TEST
 START_TEST(test_cache__what_is_made_later_counts)
 {
     struct deflated d;
-    struct cache *c = cache_new(1 << 20, store, FILE_MAX);
+    struct cache *c = cache_new(1 << 20, FILE_MAX);
     put_file(1, document(20000));
     struct metadata *m = get(c, 1);
     long long before = metric("cache_bytes");
@@ -314,7 +340,7 @@ static void *ask_once(void *arg)
     struct crowd *crowd = me->crowd;
     struct err err = {0};
     pthread_barrier_wait(&crowd->start);
-    crowd->ok[me->i] = cache_get(crowd->cache, crowd->places[0], &crowd->found[me->i], &err);
+    crowd->ok[me->i] = cache_get(VIEW(crowd->cache), crowd->places[0], &crowd->found[me->i], &err);
     crowd->kinds[me->i] = err.kind;
     return NULL;
 }
@@ -338,7 +364,7 @@ START_TEST(test_cache_get__one_reader_for_all_who_ask_at_once)
     struct str text = document(500000);
     for (int round = 0; round < 10; round++) {
         /* Once kept, once too large to be kept. */
-        struct crowd crowd = {.cache = cache_new(round & 1 ? 1 << 20 : 1 << 24, store, FILE_MAX)};
+        struct crowd crowd = {.cache = cache_new(round & 1 ? 1 << 20 : 1 << 24, FILE_MAX)};
         crowd.places[0] = place(round);
         put_file(round, text);
         long long misses = metric("cache_misses_total"), hits = metric("cache_hits_total");
@@ -358,7 +384,7 @@ END_TEST
 
 START_TEST(test_cache_get__all_who_wait_learn_of_the_failure)
 {
-    struct crowd crowd = {.cache = cache_new(1 << 20, store, FILE_MAX)};
+    struct crowd crowd = {.cache = cache_new(1 << 20, FILE_MAX)};
     crowd.places[0] = place(0);
     run(&crowd, ask_once);
     for (int i = 0; i < THREADS; i++) {
@@ -395,11 +421,11 @@ static void *work_hard(void *arg)
         unsigned dice = seed >> 16;
         struct str at = crowd->places[dice % PLACES];
         if (dice % 31 == 0)
-            cache_drop(crowd->cache, at);
+            cache_drop(VIEW(crowd->cache), at);
         lane_enter(dice % 5 ? LANE_SLOW : LANE_FAST);
         if (dice % 29 == 0 && metadata_from_file(crowd->text, at, &m, &err))
-            cache_put(crowd->cache, m);
-        else if (cache_get(crowd->cache, at, &m, &err))
+            cache_put(VIEW(crowd->cache), m);
+        else if (cache_get(VIEW(crowd->cache), at, &m, &err))
             crowd->ok[me->i] &= use(m, dice >> 4);
         else
             crowd->kinds[me->i] = err.kind == ERR_WOULD_BLOCK ? crowd->kinds[me->i] : err.kind;
@@ -411,7 +437,7 @@ static void *work_hard(void *arg)
 
 START_TEST(test_cache__a_crowd_with_too_little_room)
 {
-    struct crowd crowd = {.cache = cache_new(60000, store, FILE_MAX), .text = document(5000)};
+    struct crowd crowd = {.cache = cache_new(60000, FILE_MAX), .text = document(5000)};
     for (int i = 0; i < PLACES; i++) {
         crowd.places[i] = place(i);
         put_file(i, i % 4 ? crowd.text : document(30000));
@@ -437,6 +463,7 @@ int main(void)
     tcase_add_test(cases, test_cache_get__fast_lane_never_reads);
     tcase_add_test(cases, test_cache_get__failures_are_told_and_forgotten);
     tcase_add_test(cases, test_cache_put__is_found_without_a_file);
+    tcase_add_test(cases, test_cache__each_warehouse_has_its_own_bytes);
     tcase_add_test(cases, test_cache__bounded_and_the_longest_unused_goes_first);
     tcase_add_test(cases, test_cache__evicted_but_in_use_is_found);
     tcase_add_test(cases, test_cache__large_ones_live_as_long_as_they_are_used);

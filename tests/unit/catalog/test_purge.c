@@ -21,6 +21,7 @@ static struct arena *arena;
 static struct err err;
 static struct sql *sql;
 static struct store *store;
+static struct cache *cache;
 static struct catalog *catalog;
 static struct purge *purge;
 static struct purge_count count;
@@ -58,21 +59,18 @@ static void begin(void)
     must(sql_open(&sc, &sql, &err));
     must(sql_migrate(sql, &err));
     must(store_open(&stc, &store, &err));
-    const struct catalog_conf cc = {.sql = sql,
-        .store = store,
-        .warehouse_name = "main",
-        .cache_bytes = 1 << 20,
-        .metadata_max = 1 << 20,
-        .transaction_tables = 1};
-    must(catalog_new(&cc, &catalog, &err));
+    cache = cache_new(1 << 20, 1 << 20);
+    struct catalog_conf cc = {.sql = sql, .cache = cache, .transaction_tables = 1};
+    must(sql_warehouse_ensure(arena, sql, STR("main"), store_base(store), &cc.warehouse, &err));
+    must(catalog_new(&cc, arena_new(), store, &catalog, &err));
     purge = purge_new(&(struct purge_conf){.catalog = catalog, .rate = 100000});
 }
 
 static void end(void)
 {
     purge_free(&purge);
-    catalog_free(&catalog);
-    store_close(&store);
+    catalog_unref(&catalog);
+    cache_free(&cache);
     sql_close(&sql);
     folder_remove();
     arena_free(&arena);

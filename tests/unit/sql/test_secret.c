@@ -1,6 +1,7 @@
 /* Sealed secrets as rows; a warehouse by its name. */
 #include "fixture.h"
 #include "sql_secret.h"
+#include "sql_warehouse.h"
 
 #include <stdlib.h>
 

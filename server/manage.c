@@ -1,0 +1,458 @@
+#include "manage.h"
+
+#include <string.h>
+
+#include "arena.h"
+#include "base.h"
+#include "catalog.h"
+#include "config.h"
+#include "ident.h"
+#include "profile.h"
+#include "secret.h"
+#include "secrets.h"
+#include "sql_warehouse.h"
+#include "store.h"
+#include "uuid.h"
+
+enum { PAGE = 100, NAME_MAX_BYTES = 128 };
+
+/* The members of a profile, as they lie in the row. */
+static const char *const members[] = {
+    "storage", "credentials", "allowed-locations", "defaults", "overrides"};
+
+static void decref(void *json)
+{
+    json_decref(json);
+}
+
+static json_t *hold(struct arena *a, json_t *json)
+{
+    return arena_hold(a, json, decref);
+}
+
+static struct str dump(struct arena *a, const json_t *json)
+{
+    char *text = json_dumps(json, JSON_COMPACT);
+    struct str copy = arena_dup(a, str_from(text));
+
+    xfree(text);
+    return copy;
+}
+
+static json_t *text_json(struct str s)
+{
+    return json_stringn(s.p, s.n);
+}
+
+/* Failures of the database are the catalog's, those of a store are about what was asked for. */
+static bool db_failed(struct err *err)
+{
+    return catalog_read_failed(err);
+}
+
+/* --- rows and documents ------------------------------------------------------------------------
+ */
+
+/* A warehouse under way: its row, and the row's profile as JSON that the arena holds. */
+struct house {
+    struct sql_warehouse row;
+    json_t *profile; /* NULL: the settings describe it */
+    struct str keys; /* S3 keys that came with the request, one a line; absent: none */
+};
+
+static bool read_row(
+    struct arena *a, const struct sql_warehouse *row, struct house *out, struct err *err)
+{
+    *out = (struct house){.row = *row};
+    if (row->profile.n == 0)
+        return true;
+    out->profile = hold(a, json_loadb(row->profile.p, row->profile.n, 0, NULL));
+    return json_is_object(out->profile) ||
+           err_set(err, ERR_INTERNAL, "The profile of the warehouse %.*s is no JSON object",
+               STR_ARG(row->name));
+}
+
+static bool find(
+    struct arena *a, const struct manage *m, struct str named, struct house *out, struct err *err)
+{
+    struct sql_warehouse *row;
+
+    if (!sql_warehouse_find(a, m->sql, named, &row, err))
+        return db_failed(err);
+    if (!row)
+        return err_set(
+            err, ERR_NO_SUCH_WAREHOUSE, "Warehouse does not exist: %.*s", STR_ARG(named));
+    return read_row(a, row, out, err);
+}
+
+static json_t *document(const struct house *h)
+{
+    json_t *doc = json_object();
+
+    json_object_set_new(doc, "id", text_json(h->row.uuid));
+    json_object_set_new(doc, "name", text_json(h->row.name));
+    json_object_set_new(doc, "default", json_boolean(!h->profile));
+    json_object_set_new(doc, "active", json_boolean(h->row.active));
+    json_object_set_new(doc, "base-location", text_json(h->row.base));
+    if (!h->profile)
+        return doc;
+    json_object_set_new(doc, "version", json_integer(h->row.version));
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        json_t *member = json_object_get(h->profile, members[i]);
+        if (member)
+            json_object_set(doc, members[i], member);
+    }
+    return doc;
+}
+
+static struct str show(struct arena *a, const struct house *h)
+{
+    return dump(a, hold(a, document(h)));
+}
+
+bool manage_show(
+    struct arena *a, const struct manage *m, struct str named, struct str *out, struct err *err)
+{
+    struct house h = {0};
+
+    TRY(find(a, m, named, &h, err));
+    *out = show(a, &h);
+    return true;
+}
+
+/* --- all of them -------------------------------------------------------------------------------
+ */
+
+typedef bool house_fn(struct arena *a, const struct house *h, void *arg, struct err *err);
+
+static bool each(struct arena *a, const struct manage *m, house_fn *fn, void *arg, struct err *err)
+{
+    struct sql_warehouse *page = NULL;
+    struct house h = {0};
+    size_t n = 0;
+
+    do {
+        struct str after = n > 0 ? page[n - 1].name : STR("");
+        if (!sql_warehouse_page(a, m->sql, after, PAGE, &page, &n, err))
+            return db_failed(err);
+        for (size_t i = 0; i < n; i++) {
+            TRY(read_row(a, &page[i], &h, err));
+            TRY(fn(a, &h, arg, err));
+        }
+    } while (n == PAGE);
+    return true;
+}
+
+static bool append(struct arena *a, const struct house *h, void *arg, struct err *err)
+{
+    (void)a;
+    (void)err;
+    json_array_append_new(arg, document(h));
+    return true;
+}
+
+bool manage_list(struct arena *a, const struct manage *m, struct str *out, struct err *err)
+{
+    json_t *all = json_array(), *doc = hold(a, json_pack("{s:o}", "warehouses", all));
+
+    TRY(each(a, m, append, all, err));
+    *out = dump(a, doc);
+    return true;
+}
+
+/* A table that lies in two warehouses' bases would be each one's to delete. */
+static bool apart(struct arena *a, const struct house *other, void *arg, struct err *err)
+{
+    const struct house *h = arg;
+    struct location mine, theirs;
+
+    if (other->row.id == h->row.id || !location_parse(a, other->row.base, &theirs, err))
+        return true;
+    TRY(location_parse(a, h->row.base, &mine, err));
+    if (!location_within(&mine, &theirs) && !location_within(&theirs, &mine))
+        return true;
+    return err_set(err, ERR_CONFLICT,
+        "/base-location: %.*s overlaps %.*s, the base of the warehouse %.*s", STR_ARG(h->row.base),
+        STR_ARG(other->row.base), STR_ARG(other->row.name));
+}
+
+/* --- what was asked for ------------------------------------------------------------------------
+ */
+
+static bool check_name(struct str name, struct err *err)
+{
+    TRY(ident_name_check(name, "name", err));
+    if (name.n > NAME_MAX_BYTES || str_find(name, '/') < name.n)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "/name: expected 1 to %d bytes without a slash, found %.*s", NAME_MAX_BYTES,
+            STR_ARG(name));
+    if (uuid_is(name))
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "/name: %.*s has the form of an id, by which warehouses are found too", STR_ARG(name));
+    return true;
+}
+
+static struct str text_of(const json_t *object, const char *member)
+{
+    const json_t *text = json_object_get(object, member);
+
+    return (struct str){json_string_value(text), json_string_length(text)};
+}
+
+static struct str without_slash(struct str base)
+{
+    while (base.n > 0 && base.p[base.n - 1] == '/')
+        base.n--;
+    return base;
+}
+
+static void wipe(struct str s)
+{
+    union {
+        const char *in;
+        char *out;
+    } p = {.in = s.p};
+
+    if (s.n > 0)
+        explicit_bzero(p.out, s.n);
+}
+
+/* The secret parts of credentials leave the profile; copies of them are wiped. */
+static bool take_keys(struct arena *a, struct house *h, struct err *err)
+{
+    json_t *credentials = json_object_get(h->profile, "credentials");
+    struct str id = text_of(credentials, "access-key-id");
+    struct str secret = text_of(credentials, "secret-access-key");
+    struct str token = text_of(credentials, "session-token");
+
+    if (!profile_has_keys(h->profile) || !secret.p || !id.p)
+        return true;
+    if (str_find(id, '\n') < id.n || str_find(secret, '\n') < secret.n ||
+        str_find(token, '\n') < token.n)
+        return err_set(err, ERR_INVALID_ARGUMENT, "/credentials: a key cannot hold a line end");
+    h->keys = arena_printf(
+        a, "%.*s\n%.*s%s%.*s", STR_ARG(id), STR_ARG(secret), token.p ? "\n" : "", STR_ARG(token));
+    secret_wipe_with(a, (void *)(uintptr_t)h->keys.p, h->keys.n);
+    wipe(secret);
+    wipe(token);
+    json_object_del(credentials, "secret-access-key");
+    json_object_del(credentials, "session-token");
+    return true;
+}
+
+/* The members of the body take the place of those that are there. */
+static bool apply(struct arena *a, struct house *h, const json_t *body, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        const json_t *member = json_object_get(body, members[i]);
+        if (member && !json_is_null(member))
+            json_object_set_new(h->profile, members[i], json_deep_copy(member));
+    }
+    if (text_of(body, "name").p) {
+        h->row.name = arena_dup(a, text_of(body, "name"));
+        TRY(check_name(h->row.name, err));
+    }
+    if (text_of(body, "base-location").p)
+        h->row.base = arena_dup(a, without_slash(text_of(body, "base-location")));
+    const json_t *active = json_object_get(body, "active");
+    if (json_is_boolean(active))
+        h->row.active = json_is_true(active);
+    return take_keys(a, h, err);
+}
+
+/* --- the storage is tried ----------------------------------------------------------------------
+ */
+
+static bool as_refusal(struct house *h, struct err *err)
+{
+    if (err->kind == ERR_FORBIDDEN || err->kind == ERR_INVALID_ARGUMENT)
+        return false;
+    err_wrap(err, "The storage of the warehouse %.*s does not work", STR_ARG(h->row.name));
+    err->file = __FILE__; /* words for the administrator, not for the log alone */
+    return err_as(err, ERR_INVALID_ARGUMENT);
+}
+
+static void store_conf_of(
+    struct arena *a, const struct manage *m, struct house *h, struct store_conf *conf)
+{
+    struct str rest = h->keys;
+
+    if (!h->profile) {
+        profile_of_settings(a, m->conf, m->secrets, conf);
+        return;
+    }
+    profile_store(a, m->conf, h->row.base, h->profile, conf);
+    if (h->keys.p) {
+        conf->s3_access_key_id = arena_dup(a, str_cut(&rest, '\n')).p;
+        conf->s3_secret_access_key = arena_dup(a, str_cut(&rest, '\n')).p;
+        conf->s3_session_token = rest.p ? arena_dup(a, rest).p : NULL;
+    } else if (profile_has_keys(h->profile)) {
+        secrets_offer(m->secrets, a, h->row.id, conf);
+    }
+}
+
+static bool try_storage(
+    struct arena *a, const struct manage *m, struct house *h, struct str *warning, struct err *err)
+{
+    AUTO(store_close) struct store *store = NULL;
+    struct store_conf conf;
+
+    store_conf_of(a, m, h, &conf);
+    if (!store_open(&conf, &store, err) || !store_probe(store, err))
+        return as_refusal(h, err);
+    *warning = arena_dup(a, store_warning(store));
+    return true;
+}
+
+static bool touches_storage(const json_t *body)
+{
+    return json_object_get(body, "storage") || json_object_get(body, "credentials") ||
+           json_object_get(body, "base-location") || json_object_get(body, "allowed-locations");
+}
+
+/* Told before anything else that is wrong with a second warehouse of the name. */
+static bool name_is_free(
+    struct arena *a, const struct manage *m, const struct house *h, struct err *err)
+{
+    struct sql_warehouse *other;
+
+    if (!sql_warehouse_get(a, m->sql, h->row.name, &other, err))
+        return db_failed(err);
+    return !other || other->id == h->row.id ||
+           err_set(err, ERR_ALREADY_EXISTS, "Warehouse already exists: %.*s", STR_ARG(h->row.name));
+}
+
+static bool settle(
+    struct arena *a, const struct manage *m, struct house *h, const json_t *body, struct err *err)
+{
+    struct str ignored;
+
+    TRY(profile_check(a, m->conf, h->row.base, h->profile, err));
+    TRY(name_is_free(a, m, h, err));
+    TRY(each(a, m, apart, h, err));
+    if (touches_storage(body))
+        TRY(try_storage(a, m, h, &ignored, err));
+    h->row.profile = dump(a, h->profile);
+    return true;
+}
+
+/* --- changing rows -----------------------------------------------------------------------------
+ */
+
+static bool taken(const struct house *h, struct err *err)
+{
+    if (err->kind == ERR_DB_UNIQUE)
+        return err_set(
+            err, ERR_ALREADY_EXISTS, "Warehouse already exists: %.*s", STR_ARG(h->row.name));
+    return db_failed(err);
+}
+
+bool manage_create(
+    struct arena *a, const struct manage *m, const json_t *body, struct str *out, struct err *err)
+{
+    struct house h = {
+        .row = {.id = uuid_row_id(), .version = sql_warehouse_version(), .active = true},
+        .profile = hold(a, json_object())
+    };
+    char *uuid = arena_alloc(a, UUID_TEXT + 1);
+    struct str was;
+
+    uuid_v4(uuid);
+    h.row.uuid = str_from(uuid);
+    TRY(apply(a, &h, body, err));
+    if (profile_has_keys(h.profile) && !h.keys.p)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "/credentials/secret-access-key: required member of static credentials is missing");
+    TRY(settle(a, m, &h, body, err));
+    if (h.keys.p && !secrets_keep_s3(a, m->secrets, h.row.id, h.keys, &was, err))
+        return db_failed(err);
+    if (sql_warehouse_insert(m->sql, &h.row, err)) {
+        *out = show(a, &h);
+        return true;
+    }
+    if (h.keys.p && err->kind == ERR_DB_UNIQUE)
+        secrets_restore_s3(m->secrets, h.row.id, was);
+    return taken(&h, err);
+}
+
+static bool check_version(const struct house *h, const json_t *body, struct err *err)
+{
+    const json_t *version = json_object_get(body, "version");
+
+    if (!json_is_integer(version) || json_integer_value(version) == h->row.version)
+        return true;
+    return err_set(err, ERR_CONFLICT, "/version: expected %lld, the current one, found %lld",
+        (long long)h->row.version, (long long)json_integer_value(version));
+}
+
+static bool swap(struct arena *a, const struct manage *m, struct house *h, struct err *err)
+{
+    bool swapped = false;
+    struct str was;
+
+    if (h->keys.p && !secrets_keep_s3(a, m->secrets, h->row.id, h->keys, &was, err))
+        return db_failed(err);
+    bool ok = sql_warehouse_set(m->sql, &h->row, &swapped, err);
+    if (ok && swapped)
+        return true;
+    if (h->keys.p && (ok || err->kind == ERR_DB_UNIQUE))
+        secrets_restore_s3(m->secrets, h->row.id, was);
+    return ok ? err_set(
+                    err, ERR_CONFLICT, "Warehouse %.*s was changed meanwhile", STR_ARG(h->row.name))
+              : taken(h, err);
+}
+
+bool manage_change(struct arena *a, const struct manage *m, struct str named, const json_t *body,
+    struct str *out, struct err *err)
+{
+    struct house h = {0};
+
+    TRY(find(a, m, named, &h, err));
+    if (!h.profile)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Warehouse %.*s is the default one, which the settings describe", STR_ARG(h.row.name));
+    TRY(check_version(&h, body, err));
+    TRY(apply(a, &h, body, err));
+    TRY(settle(a, m, &h, body, err));
+    TRY(swap(a, m, &h, err));
+    *out = show(a, &h);
+    return true;
+}
+
+bool manage_check(
+    struct arena *a, const struct manage *m, struct str named, struct str *out, struct err *err)
+{
+    struct str warning = {NULL, 0};
+    struct house h = {0};
+
+    TRY(find(a, m, named, &h, err));
+    json_t *doc = hold(a, json_object());
+    bool ok = try_storage(a, m, &h, &warning, err);
+    json_object_set_new(doc, "ok", json_boolean(ok));
+    if (!ok)
+        json_object_set_new(doc, "message", json_string(err->msg));
+    if (warning.n > 0)
+        json_object_set_new(doc, "warning", text_json(warning));
+    err_clear(err);
+    *out = dump(a, doc);
+    return true;
+}
+
+bool manage_delete(struct arena *a, const struct manage *m, struct str named, struct err *err)
+{
+    struct sql_warehouse_content content;
+    struct house h = {0};
+    bool deleted;
+
+    TRY(find(a, m, named, &h, err));
+    if (!h.profile)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Warehouse %.*s is the default one, which the settings describe", STR_ARG(h.row.name));
+    if (!sql_warehouse_delete(m->sql, h.row.id, &deleted, &content, err))
+        return db_failed(err);
+    if (deleted)
+        return true;
+    return err_set(err, ERR_CONFLICT,
+        "Warehouse %.*s is not empty: %lld namespaces, files of %lld dropped tables",
+        STR_ARG(h.row.name), (long long)content.namespaces, (long long)content.marks);
+}

@@ -1,0 +1,209 @@
+#include "profile.h"
+
+#include <string.h>
+
+#include "arena.h"
+#include "base.h"
+#include "config.h"
+#include "secrets.h"
+
+static const char *or_null(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+static enum store_style style_of(const char *word)
+{
+    bool path;
+
+    if (!str_to_bool(str_from(word), &path))
+        return STORE_STYLE_AUTO;
+    return path ? STORE_STYLE_PATH : STORE_STYLE_VIRTUAL;
+}
+
+static void own_keys(const struct config *conf, struct store_conf *out)
+{
+    out->s3_access_key_id = or_null(conf->s3_access_key_id);
+    out->s3_secret_access_key = or_null(conf->s3_secret_access_key);
+    out->s3_session_token = or_null(conf->s3_session_token);
+}
+
+void profile_of_settings(
+    struct arena *a, const struct config *conf, struct secrets *secrets, struct store_conf *out)
+{
+    *out = (struct store_conf){
+        .base = conf->warehouse,
+        .allowed = conf->allowed_locations,
+        .s3_endpoint = or_null(conf->s3_endpoint),
+        .s3_region = or_null(conf->s3_region),
+        .s3_role_arn = or_null(conf->s3_role_arn),
+        .s3_external_id = or_null(conf->s3_external_id),
+        .sts_endpoint = or_null(conf->sts_endpoint),
+        .s3_style = style_of(conf->s3_path_style),
+    };
+    own_keys(conf, out);
+    secrets_offer_own(secrets, a, out);
+}
+
+/* --- from JSON ---------------------------------------------------------------------------------
+ */
+
+static const char *text_at(const json_t *object, const char *member)
+{
+    return json_string_value(json_object_get(object, member));
+}
+
+static bool is_word(const json_t *object, const char *member, const char *word)
+{
+    const char *text = text_at(object, member);
+    return text && strcasecmp(text, word) == 0;
+}
+
+bool profile_has_keys(const json_t *profile)
+{
+    return is_word(json_object_get(profile, "credentials"), "type", "static");
+}
+
+static const char *const *texts_at(struct arena *a, const json_t *object, const char *member)
+{
+    const json_t *list = json_object_get(object, member);
+    const char **texts = ARENA_ARRAY(a, const char *, json_array_size(list) + 1);
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        texts[i] = json_string_value(json_array_get(list, i));
+    return texts;
+}
+
+void profile_store(struct arena *a, const struct config *conf, struct str base,
+    const json_t *profile, struct store_conf *out)
+{
+    const json_t *storage = json_object_get(profile, "storage");
+    const json_t *path_style = json_object_get(storage, "path-style");
+
+    *out = (struct store_conf){
+        .base = arena_printf(a, "%.*s", STR_ARG(base)).p,
+        .allowed = texts_at(a, profile, "allowed-locations"),
+        .s3_endpoint = text_at(storage, "endpoint"),
+        .s3_region = text_at(storage, "region"),
+        .s3_role_arn = text_at(storage, "role-arn"),
+        .s3_external_id = text_at(storage, "external-id"),
+        .sts_endpoint = text_at(storage, "sts-endpoint"),
+        .s3_style = json_is_true(path_style)    ? STORE_STYLE_PATH
+                    : json_is_false(path_style) ? STORE_STYLE_VIRTUAL
+                                                : STORE_STYLE_AUTO,
+    };
+    if (!profile_has_keys(profile))
+        own_keys(conf, out);
+}
+
+static void decref(void *json)
+{
+    json_decref(json);
+}
+
+bool profile_of_row(struct arena *a, const struct config *conf, struct secrets *secrets,
+    const struct sql_warehouse *row, struct store_conf *out, struct err *err)
+{
+    json_t *profile = json_loadb(row->profile.p, row->profile.n, 0, NULL);
+
+    if (!json_is_object(profile)) {
+        json_decref(profile);
+        return err_set(err, ERR_INTERNAL, "The profile of the warehouse %.*s is no JSON object",
+            STR_ARG(row->name));
+    }
+    (void)arena_hold(a, profile, decref);
+    profile_store(a, conf, row->base, profile, out);
+    if (profile_has_keys(profile))
+        secrets_offer(secrets, a, row->id, out);
+    return true;
+}
+
+/* --- what may be -------------------------------------------------------------------------------
+ */
+
+/* "*" allows all, "*.example.org" what ends so, other words themselves. */
+static bool pattern_allows(struct str pattern, struct str endpoint)
+{
+    if (str_eq(pattern, STR("*")) || str_eq_nocase(pattern, endpoint))
+        return true;
+    size_t scheme = str_find(endpoint, '/');
+    struct str host =
+        scheme + 2 < endpoint.n ? str_sub(endpoint, scheme + 2, endpoint.n) : endpoint;
+    if (pattern.n > 2 && str_starts(pattern, STR("*.")))
+        return str_ends(host, str_sub(pattern, 1, pattern.n));
+    return str_eq_nocase(pattern, host);
+}
+
+static bool check_endpoint(
+    const struct config *conf, const json_t *storage, const char *member, struct err *err)
+{
+    struct str endpoint = str_from(text_at(storage, member));
+
+    if (!endpoint.p)
+        return true;
+    while (str_ends(endpoint, STR("/")))
+        endpoint.n--;
+    for (const char *const *p = conf->warehouse_endpoints; *p; p++)
+        if (pattern_allows(str_from(*p), endpoint))
+            return true;
+    return err_set(err, ERR_FORBIDDEN,
+        "/storage/%s: %.*s is not among the endpoints that FIRN_WAREHOUSE_ENDPOINTS allows", member,
+        STR_ARG(endpoint));
+}
+
+static bool check_folder(struct arena *a, const struct config *conf, const char *member,
+    const struct location *at, struct err *err)
+{
+    struct location root;
+
+    for (const char *const *p = conf->warehouse_folders; *p; p++)
+        if (location_parse(a, str_from(*p), &root, err) && location_within(at, &root))
+            return true;
+    return err_set(err, ERR_FORBIDDEN,
+        "%s: %.*s lies in none of the folders that FIRN_WAREHOUSE_FOLDERS allows", member,
+        STR_ARG(at->path));
+}
+
+static bool check_place(struct arena *a, const struct config *conf, const char *member,
+    struct str uri, bool local, struct err *err)
+{
+    struct location at;
+
+    if (!location_parse(a, uri, &at, err)) {
+        err_wrap(err, "%s", member);
+        return err_as(err, ERR_INVALID_ARGUMENT);
+    }
+    if (store_is_file(uri) != local)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "%s: expected a location of storage type %s, found %.*s", member, local ? "file" : "s3",
+            STR_ARG(uri));
+    return !local || check_folder(a, conf, member, &at, err);
+}
+
+static bool check_keys(const json_t *profile, struct err *err)
+{
+    const json_t *credentials = json_object_get(profile, "credentials");
+
+    if (!profile_has_keys(profile) || text_at(credentials, "access-key-id"))
+        return true;
+    return err_set(err, ERR_INVALID_ARGUMENT,
+        "/credentials/access-key-id: required member of static credentials is missing");
+}
+
+bool profile_check(struct arena *a, const struct config *conf, struct str base,
+    const json_t *profile, struct err *err)
+{
+    const json_t *storage = json_object_get(profile, "storage");
+    const json_t *allowed = json_object_get(profile, "allowed-locations");
+    bool local = is_word(storage, "type", "file");
+
+    TRY(check_place(a, conf, "/base-location", base, local, err));
+    for (size_t i = 0; i < json_array_size(allowed); i++) {
+        struct str at = str_from(json_string_value(json_array_get(allowed, i)));
+        struct str member = arena_printf(a, "/allowed-locations/%zu", i);
+        TRY(check_place(a, conf, member.p, at, local, err));
+    }
+    TRY(check_endpoint(conf, storage, "endpoint", err));
+    TRY(check_endpoint(conf, storage, "sts-endpoint", err));
+    return check_keys(profile, err);
+}
