@@ -15,10 +15,9 @@ static const struct {
 enum {
     ID_MAX = 128,
     TRACE_ID = 32,
-    /* Together less than the library holds of one head: what is longer is refused by it, in HTML.
-     */
     TARGET_MAX = 16 * 1024,
-    HEADERS_MAX = 40 * 1024,
+    /* With the target; less than the library holds, which refuses in HTML what it cannot. */
+    HEAD_MAX = 18 * 1024,
 };
 
 static bool is_name_char(char c)
@@ -66,9 +65,11 @@ static bool keep(struct call *c, unsigned i, struct str value)
 
 bool head_header(struct call *c, struct str name, struct str value)
 {
+    size_t target = c->uri.n < TARGET_MAX ? c->uri.n : TARGET_MAX;
+
     c->headers_bytes += name.n + value.n + sizeof(": \r\n") - 1;
-    if (c->headers_bytes > HEADERS_MAX)
-        return refuse_long(c, ERR_HEADERS_TOO_LARGE, "The headers are", HEADERS_MAX);
+    if (target + c->headers_bytes > HEAD_MAX)
+        return refuse_long(c, ERR_HEADERS_TOO_LARGE, "Target and headers are", HEAD_MAX);
     if (!name.n)
         return refuse(c, "a header has no name");
     for (size_t i = 0; i < name.n; i++)

@@ -21,7 +21,9 @@
 #include "metric.h"
 
 enum {
-    POOL_BYTES = 64 * 1024, /* head of one request: bearer tokens can be large */
+    /* Of a connection, for the head of a request (a bearer token has up to 16 KB) and that of the
+     * answer. The library wipes all of it after each request, so an idle one holds all of it. */
+    POOL_BYTES = 22 * 1024,
     BACKLOG = 1024,
     RESERVE_MAX = 1024 * 1024,         /* of a body that is only announced */
     READ_AWAY_MAX = 256 * 1024 * 1024, /* of a body that is refused */

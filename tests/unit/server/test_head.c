@@ -126,8 +126,7 @@ START_TEST(test_head__longer_than_we_take)
     ck_assert(!head_check(c));
     refused(c, ERR_URI_TOO_LONG, CALL_CLOSE);
     c = begin("GET", "/");
-    for (int i = 0; i < 2; i++)
-        ck_assert(header(c, "x", text));
+    ck_assert(header(c, "x", text));
     ck_assert(!header(c, "x", text));
     refused(c, ERR_HEADERS_TOO_LARGE, CALL_CLOSE);
     xfree(text);
