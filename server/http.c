@@ -28,6 +28,7 @@ enum {
     RESERVE_MAX = 1024 * 1024,         /* of a body that is only announced */
     READ_AWAY_MAX = 256 * 1024 * 1024, /* of a body that is refused */
     BODIES_MAX = 4,                    /* request bodies of full size held by one loop at a time */
+    SHORT_ANSWER = 16 * 1024,          /* to copy it costs less than the call to send it apart */
 };
 
 /* A connection, in one of the lists of those with the same patience: each list is in the order of
@@ -164,20 +165,48 @@ static bool add_headers(struct http *h, const struct call *c, struct MHD_Respons
            MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
 }
 
+/* The library sends one piece together with the head, several after it. */
+static struct MHD_Response *in_one(struct call *c, struct str whole)
+{
+    void *p = (void *)(uintptr_t)whole.p; /* NOLINT(performance-no-int-to-ptr): const */
+
+    return MHD_create_response_from_buffer_with_free_callback_cls(whole.n, p, on_response_done, c);
+}
+
+static struct str joined(struct call *c)
+{
+    char *whole = arena_alloc(c->arena, c->reply.bytes), *end = whole;
+
+    for (size_t i = 0; i < c->reply.n_pieces; i++)
+        end = mempcpy(end, c->reply.pieces[i].p, c->reply.pieces[i].n);
+    metric_add(METRIC_bytes_joined_total, (int64_t)c->reply.bytes);
+    return (struct str){whole, c->reply.bytes};
+}
+
+static struct MHD_Response *response_of(struct call *c)
+{
+    const struct reply *r = &c->reply;
+
+    if (r->n_pieces <= 1)
+        return in_one(c, r->n_pieces ? r->pieces[0] : STR(""));
+    if (r->bytes <= SHORT_ANSWER)
+        return in_one(c, joined(c));
+    struct MHD_IoVec *iov = ARENA_ARRAY(c->arena, struct MHD_IoVec, r->n_pieces);
+    for (size_t i = 0; i < r->n_pieces; i++)
+        iov[i] = (struct MHD_IoVec){r->pieces[i].p, r->pieces[i].n};
+    return MHD_create_response_from_iovec(iov, (unsigned)r->n_pieces, on_response_done, c);
+}
+
 static enum MHD_Result send_reply(struct http *h, struct call *c, void **context)
 {
     struct MHD_Connection *con = c->connection;
-    struct MHD_IoVec *iov = ARENA_ARRAY(c->arena, struct MHD_IoVec, c->reply.n_pieces + 1);
 
     assert(c->reply.status);
-    for (size_t i = 0; i < c->reply.n_pieces; i++)
-        iov[i] = (struct MHD_IoVec){c->reply.pieces[i].p, c->reply.pieces[i].n};
     c->answered_us = clock_mono_us();
     c->state = CALL_ANSWERED;
     peer_wait(h, peer_of(con), PATIENT_NONE);
 
-    struct MHD_Response *r =
-        MHD_create_response_from_iovec(iov, (unsigned)c->reply.n_pieces, on_response_done, c);
+    struct MHD_Response *r = response_of(c);
     if (!r)
         return MHD_NO; /* on_completed gives the call back */
     *context = NULL;

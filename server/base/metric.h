@@ -38,6 +38,7 @@ struct buf;
     X(json_scans_total, COUNTER, "Metadata documents scanned.")                                    \
     X(json_dumps_total, COUNTER, "Fragments written from a tree.")                                 \
     X(bytes_copied_total, COUNTER, "Metadata bytes copied by commits.")                            \
+    X(bytes_joined_total, COUNTER, "Bytes of short answers that were put into one piece.")         \
     X(allocations_total, COUNTER, "Allocations outside arenas.")                                   \
     X(scan_reports_total, COUNTER, "Scan reports received.")                                       \
     X(commit_reports_total, COUNTER, "Commit reports received.")                                   \
