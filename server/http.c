@@ -29,6 +29,7 @@ enum {
     READ_AWAY_MAX = 256 * 1024 * 1024, /* of a body that is refused */
     BODIES_MAX = 4,                    /* request bodies of full size held by one loop at a time */
     SHORT_ANSWER = 16 * 1024,          /* to copy it costs less than the call to send it apart */
+    LOOKING_MS = 10, /* between turns: while a call is looked up the library never waits */
 };
 
 /* A connection, in one of the lists of those with the same patience: each list is in the order of
@@ -53,6 +54,8 @@ struct http {
     int64_t patience_us[PATIENT_COUNT];
     size_t body_bytes, body_bytes_max; /* of all requests that are being received */
     unsigned calls, waiting;
+    unsigned looking; /* of those that wait: their connections are still in the loop */
+    unsigned more;    /* runs until the answers of this one are sent */
     bool resumed, quiesced;
     bool freed; /* a connection ended in the last run */
 };
@@ -165,11 +168,13 @@ static bool add_headers(struct http *h, const struct call *c, struct MHD_Respons
            MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
 }
 
-/* The library sends one piece together with the head, several after it. */
+/* The library sends one piece together with the head, several in a run after it. */
 static struct MHD_Response *in_one(struct call *c, struct str whole)
 {
     void *p = (void *)(uintptr_t)whole.p; /* NOLINT(performance-no-int-to-ptr): const */
 
+    if (c->http->more < 1)
+        c->http->more = 1;
     return MHD_create_response_from_buffer_with_free_callback_cls(whole.n, p, on_response_done, c);
 }
 
@@ -191,6 +196,7 @@ static struct MHD_Response *response_of(struct call *c)
         return in_one(c, r->n_pieces ? r->pieces[0] : STR(""));
     if (r->bytes <= SHORT_ANSWER)
         return in_one(c, joined(c));
+    c->http->more = 2;
     struct MHD_IoVec *iov = ARENA_ARRAY(c->arena, struct MHD_IoVec, r->n_pieces);
     for (size_t i = 0; i < r->n_pieces; i++)
         iov[i] = (struct MHD_IoVec){r->pieces[i].p, r->pieces[i].n};
@@ -366,6 +372,18 @@ static void on_body(struct http *h, struct call *c, const char *p, size_t n)
     c->body_held += n;
 }
 
+/* A call that is looked up waits for a turn of the loop or two: to suspend its connection costs two
+ * system calls, to be asked about it again in each run costs next to nothing. */
+static enum MHD_Result wait_on(struct http *h, struct call *c)
+{
+    if (!c->submitted_us)
+        return MHD_YES;
+    c->state = CALL_PARKED;
+    h->looking--;
+    MHD_suspend_connection(c->connection);
+    return MHD_YES;
+}
+
 static enum MHD_Result on_whole(struct http *h, struct call *c, void **context)
 {
     if (c->err.kind)
@@ -376,11 +394,12 @@ static enum MHD_Result on_whole(struct http *h, struct call *c, void **context)
     c->state = CALL_WAITS;
     peer_wait(h, peer_of(c->connection), PATIENT_NONE);
     h->waiting++;
-    MHD_suspend_connection(c->connection);
-    return MHD_YES;
+    h->looking++;
+    return wait_on(h, c);
 }
 
-/* Called with the head, with each piece of the body, with its end, and after http_resume. */
+/* Called with the head, with each piece of the body, with its end, and then in each run until there
+ * is an answer. */
 /* NOLINTNEXTLINE(readability-function-size): the library's signature */
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *con, const char *url,
     const char *method, const char *version, const char *data, size_t *size, void **context)
@@ -400,14 +419,18 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *con, const c
         *size = 0;
         return MHD_YES;
     case CALL_WAITS:
+        return wait_on(h, c);
+    case CALL_READY:
         return send_reply(h, c, context);
+    case CALL_PARKED:
     case CALL_ANSWERED:
         break;
     }
     return MHD_NO;
 }
 
-/* The request is over. A call that is still in the context never got a response. */
+/* The request is over. A call that is still in the context never got a response; one that waits is
+ * still in the hands of those who look it up. */
 static void on_completed(
     void *cls, struct MHD_Connection *con, void **context, enum MHD_RequestTerminationCode code)
 {
@@ -421,7 +444,10 @@ static void on_completed(
         p->call = NULL;
         peer_wait(h, p, PATIENT_IDLE);
     }
-    if (c) {
+    if (c && c->state == CALL_WAITS) {
+        c->connection = NULL;
+        h->looking--;
+    } else if (c) {
         c->reply.status = 0;
         give(h, c);
     }
@@ -540,6 +566,8 @@ int http_timeout_ms(struct http *h)
         return 0;
     if (MHD_get_timeout(h->daemon, &library) == MHD_YES)
         soonest = library > INT32_MAX ? INT32_MAX : (int64_t)library;
+    if (soonest == 0 && h->looking)
+        soonest = LOOKING_MS;
     int64_t now = clock_mono_us();
     for (unsigned i = 0; i < PATIENT_COUNT; i++) {
         p = TAILQ_FIRST(&h->peers[i]);
@@ -552,16 +580,33 @@ int http_timeout_ms(struct http *h)
 
 void http_run(struct http *h)
 {
+    MHD_UNSIGNED_LONG_LONG wait = 0;
+
     h->resumed = h->freed = false;
+    h->more = 0;
     give_up_on_slow(h);
     MHD_run(h->daemon);
+    for (; h->more && MHD_get_timeout(h->daemon, &wait) == MHD_YES && wait == 0; h->more--)
+        MHD_run(h->daemon);
 }
 
 void http_resume(struct call *c)
 {
-    c->http->resumed = true;
-    c->http->waiting--;
-    MHD_resume_connection(c->connection);
+    struct http *h = c->http;
+    bool parked = c->state == CALL_PARKED;
+
+    h->waiting--;
+    if (!c->connection) {
+        c->reply.status = 0; /* the client has gone */
+        give(h, c);
+        return;
+    }
+    h->resumed = true;
+    c->state = CALL_READY;
+    if (parked)
+        MHD_resume_connection(c->connection);
+    else
+        h->looking--;
 }
 
 void http_quiesce(struct http *h)
