@@ -29,6 +29,7 @@ struct lookup {
 
     struct sql_lookup *sql; /* NULL: not connected */
     bool wants_write, readable;
+    int64_t ask_at_us; /* even if nothing came to read */
     struct call_list added, sent;
     struct sql_key keys[BATCH_MAX];
     size_t n_keys;
@@ -245,8 +246,21 @@ static void send_added(struct lookup *l)
         l->keys[l->n_keys] = key_of(c);
         list_add(&l->sent, c);
     }
+    l->ask_at_us = clock_mono_us() + PENDING_MS * 1000;
     if (!sql_lookup_send(l->sql, l->keys, l->n_keys, &err))
         lost(l, &err);
+}
+
+/* Something to read, something left to send, or the time to see whether the deadline has passed. */
+static bool may_have_come(struct lookup *l)
+{
+    if (l->readable || l->wants_write)
+        return true;
+    int64_t now = clock_mono_us();
+    if (now < l->ask_at_us)
+        return false;
+    l->ask_at_us = now + PENDING_MS * 1000;
+    return true;
 }
 
 static void update_watch(struct lookup *l)
@@ -268,15 +282,15 @@ void lookup_turn(struct lookup *l)
 {
     const struct err ended = {.msg = "the server ended it"};
 
-    if (l->sql && l->sent.first)
+    if (l->sql && l->sent.first && may_have_come(l))
         take_in(l);
-    else if (l->sql && l->readable)
+    else if (l->sql && !l->sent.first && l->readable)
         lost(l, &ended); /* nothing was asked */
     l->readable = false;
-    /* SQLite has the answer at once; a list longer than a batch takes several. */
     while (l->sql && !l->sent.first && l->added.first) {
         send_added(l);
-        if (l->sql)
+        /* SQLite has the answer at once; a list longer than a batch takes several. */
+        if (l->sql && sql_lookup_fd(l->sql) < 0)
             take_in(l);
     }
     if (!l->sql)
