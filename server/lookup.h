@@ -26,6 +26,9 @@ void lookup_add(struct lookup *l, struct call *c);
 void lookup_readable(struct lookup *l);
 /* Sends what was added if nothing is under way; takes in answers. Once per turn. */
 void lookup_turn(struct lookup *l);
+/* Waits for an answer under way, not long: what else arrives meanwhile is taken in the same turn,
+ * and so is in one statement again. At once when nothing is under way. */
+void lookup_wait(const struct lookup *l);
 /* Milliseconds until lookup_turn has something to do of its own accord; -1: nothing. */
 int lookup_timeout_ms(const struct lookup *l);
 

@@ -232,6 +232,7 @@ static void turn(struct worker *w)
 {
     struct epoll_event events[EVENTS];
     uint64_t count;
+    lookup_wait(w->lookup);
     int wait = sooner(http_timeout_ms(w->http), lookup_timeout_ms(w->lookup));
     if (atomic_load_explicit(&w->stop, memory_order_relaxed))
         wait = sooner(wait, STOP_TURN_MS);
