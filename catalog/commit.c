@@ -13,6 +13,7 @@ struct commit {
     const struct caller *by;
     enum sql_kind kind;
     const struct ident *id;
+    const struct sql_object *row; /* as it was looked up; NULL: it has to be read */
     const json_t *requirements, *updates;
     struct str digest; /* of the request */
 };
@@ -24,28 +25,45 @@ void object__show(const struct caller *by, const struct metadata *m, struct load
         by->idem->answer = metadata_location(m);
 }
 
-bool object__current(
-    const struct act *act, const struct ident *id, struct current *out, struct err *err)
+static bool current_of(const struct act *act, const struct ident *id, const struct sql_object *row,
+    struct current *out, struct err *err)
 {
-    struct catalog *c = act->c;
-    bool ns_found;
-    if (!sql_object_get(
-            act->a, c->sql, c->warehouse.id, id->ns, id->name, &ns_found, &out->row, err))
-        return catalog__change_failed(err);
-    if (!out->row || out->row->kind != act->kind)
+    if (!row || row->id == 0 || row->kind != act->kind)
         return object__no_such(act->a, act->kind, id, err);
-    struct str location = out->row->metadata_location;
-    if (object__metadata(act->a, c, act->kind, location, &out->metadata, err))
+    out->row = row;
+    struct str location = row->metadata_location;
+    if (object__metadata(act->a, act->c, act->kind, location, &out->metadata, err))
         return true;
     catalog__metadata_failed(location, err);
     /* The change was certainly not applied: no 5xx. */
     return err->kind == ERR_UNREADABLE ? err_as(err, ERR_VALIDATION) : catalog__change_failed(err);
 }
 
+bool object__current(
+    const struct act *act, const struct ident *id, struct current *out, struct err *err)
+{
+    struct catalog *c = act->c;
+    struct sql_object *row;
+    bool ns_found;
+    if (!sql_object_get(act->a, c->sql, c->warehouse.id, id->ns, id->name, &ns_found, &row, err))
+        return catalog__change_failed(err);
+    return current_of(act, id, row, out, err);
+}
+
 static bool base_read(const struct commit *r, struct current *out, struct err *err)
 {
     const struct act act = {r->a, r->c, r->by, r->kind};
     return object__current(&act, r->id, out, err);
+}
+
+/* The row that was looked up for the request, as long as it serves: an older one loses the swap. */
+static bool base_found(const struct commit *r, struct current *out, struct err *err)
+{
+    const struct act act = {r->a, r->c, r->by, r->kind};
+    if (r->row && current_of(&act, r->id, r->row, out, err))
+        return true;
+    err_clear(err);
+    return base_read(r, out, err);
 }
 
 /* A commit that moves the object has its new location checked like that of a new one. */
@@ -98,7 +116,7 @@ static bool commit_once(const struct commit *r, struct loaded *out, struct err *
     struct current base;
     struct sql_place place;
     struct written w;
-    TRY(base_read(r, &base, err));
+    TRY(base_found(r, &base, err));
     TRY(requirements_check(base.metadata, r->requirements, err));
 
     struct draft *d = draft_begin(r->a, base.metadata);
@@ -198,7 +216,7 @@ static bool commit_create(const struct commit *r, struct loaded *out, struct err
     return true;
 }
 
-static bool commit_existing(const struct commit *r, struct loaded *out, struct err *err)
+static bool commit_existing(struct commit *r, struct loaded *out, struct err *err)
 {
     for (unsigned round = 0; round < COMMIT_ROUNDS; round++) {
         if (commit_once(r, out, err))
@@ -207,6 +225,7 @@ static bool commit_existing(const struct commit *r, struct loaded *out, struct e
             return false;
         metric_add(METRIC_commits_lost_total, 1);
         err_clear(err);
+        r->row = NULL;
     }
     return err_set(err, ERR_COMMIT_FAILED,
         "The %s was changed by others %d times while this commit was tried; refresh and try again",
@@ -221,8 +240,8 @@ bool object__may_be_second(const struct err *err)
            err->kind == ERR_INVALID_ARGUMENT;
 }
 
-bool object__commit(const struct act *act, const struct ident *id, const json_t *body,
-    struct str digest, struct loaded *out, struct err *err)
+bool object__commit(const struct act *act, const struct ident *id, const struct sql_object *row,
+    const json_t *body, struct str digest, struct loaded *out, struct err *err)
 {
     struct commit r = {
         .a = act->a,
@@ -230,6 +249,7 @@ bool object__commit(const struct act *act, const struct ident *id, const json_t 
         .by = act->by,
         .kind = act->kind,
         .id = id,
+        .row = row,
         .requirements = json_object_get(body, "requirements"),
         .updates = json_object_get(body, "updates"),
         .digest = digest,

@@ -20,7 +20,7 @@ struct act {
  * 4xx.
  */
 struct current {
-    struct sql_object *row;
+    const struct sql_object *row;
     const struct metadata *metadata;
 };
 MUST bool object__current(
@@ -90,8 +90,9 @@ MUST bool object__create(
     const struct act *act, struct str ns, const json_t *body, struct loaded *out, struct err *err);
 MUST bool object__register(
     const struct act *act, struct str ns, const json_t *body, struct loaded *out, struct err *err);
-MUST bool object__commit(const struct act *act, const struct ident *id, const json_t *body,
-    struct str digest, struct loaded *out, struct err *err);
+MUST bool object__commit(const struct act *act, const struct ident *id,
+    const struct sql_object *row, const json_t *body, struct str digest, struct loaded *out,
+    struct err *err);
 /* *was: the row as it was dropped; NULL when that is not known. */
 MUST bool object__drop(const struct act *act, const struct ident *id, enum sql_purge purge,
     struct sql_object **was, struct err *err);

@@ -19,11 +19,11 @@ bool table_create(struct arena *a, struct catalog *c, const struct caller *by, s
 
 /* NOLINTNEXTLINE(readability-function-size): a request and who sent it */
 bool table_commit(struct arena *a, struct catalog *c, const struct caller *by,
-    const struct ident *id, const json_t *body, struct str digest, struct loaded *out,
-    struct err *err)
+    const struct ident *id, const struct sql_object *row, const json_t *body, struct str digest,
+    struct loaded *out, struct err *err)
 {
     const struct act act = {a, c, by, SQL_TABLE};
-    return object__commit(&act, id, body, digest, out, err);
+    return object__commit(&act, id, row, body, digest, out, err);
 }
 
 bool table_register(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,

@@ -20,10 +20,11 @@ MUST bool table_load(struct arena *a, struct catalog *c, const struct ident *id,
 MUST bool table_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
     const json_t *body, struct loaded *out, struct err *err);
 /* updateTable: requirements and updates of the body, on an existing table or, with assert-create, a
- * new one. `digest` identifies the request (operation, object, principal, body). */
+ * new one. `row`: as it was looked up for this request, or NULL. `digest` identifies the request
+ * (operation, object, principal, body). */
 MUST bool table_commit(struct arena *a, struct catalog *c, const struct caller *by,
-    const struct ident *id, const json_t *body, struct str digest, struct loaded *out,
-    struct err *err);
+    const struct ident *id, const struct sql_object *row, const json_t *body, struct str digest,
+    struct loaded *out, struct err *err);
 /* registerTable; with "overwrite" it takes the place of the table of that name. */
 MUST bool table_register(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
     const json_t *body, struct loaded *out, struct err *err);

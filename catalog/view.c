@@ -20,11 +20,11 @@ bool view_create(struct arena *a, struct catalog *c, const struct caller *by, st
 
 /* NOLINTNEXTLINE(readability-function-size): a request and who sent it */
 bool view_replace(struct arena *a, struct catalog *c, const struct caller *by,
-    const struct ident *id, const json_t *body, struct str digest, struct loaded *out,
-    struct err *err)
+    const struct ident *id, const struct sql_object *row, const json_t *body, struct str digest,
+    struct loaded *out, struct err *err)
 {
     const struct act act = {a, c, by, SQL_VIEW};
-    return object__commit(&act, id, body, digest, out, err);
+    return object__commit(&act, id, row, body, digest, out, err);
 }
 
 bool view_register(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,

@@ -14,10 +14,10 @@ MUST bool view_load(struct arena *a, struct catalog *c, const struct ident *id,
     const struct sql_object *row, struct loaded *out, struct err *err);
 MUST bool view_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
     const json_t *body, struct loaded *out, struct err *err);
-/* replaceView: requirements and updates of the body. `digest` identifies the request. */
+/* replaceView: requirements and updates of the body; `row` and `digest` as for table_commit. */
 MUST bool view_replace(struct arena *a, struct catalog *c, const struct caller *by,
-    const struct ident *id, const json_t *body, struct str digest, struct loaded *out,
-    struct err *err);
+    const struct ident *id, const struct sql_object *row, const json_t *body, struct str digest,
+    struct loaded *out, struct err *err);
 MUST bool view_register(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
     const json_t *body, struct loaded *out, struct err *err);
 /* The metadata file goes too, unless the view's gc.enabled is false; a file that cannot be read or

@@ -86,6 +86,11 @@ struct ident call_ident(const struct call *c)
     return (struct ident){call_ns(c), table.p ? table : call_arg(c, "view")};
 }
 
+const struct sql_object *call_row(const struct call *c)
+{
+    return c->looked_up && !c->task.parked ? &c->found.object : NULL;
+}
+
 struct caller call_caller(struct call *c)
 {
     return (struct caller){

@@ -137,6 +137,8 @@ bool call_from_allowed_page(const struct call *c);
 /* The namespace, and namespace and table or view, that the path names. */
 struct str call_ns(const struct call *c);
 struct ident call_ident(const struct call *c);
+/* The row that was looked up; NULL if others may have changed it here since then. */
+const struct sql_object *call_row(const struct call *c);
 /* Who asks, for catalog functions that change something. */
 struct caller call_caller(struct call *c);
 /* Hex. Two requests with this digest are one request sent twice: it covers the operation, path and

@@ -96,6 +96,21 @@ static void gauge(const struct exec *e)
     metric_set(METRIC_lane_queue, (int64_t)e->n_queue + e->n_parked);
 }
 
+static void run_one(struct exec *e, struct exec_task *t)
+{
+    int64_t key = t->key; /* the task may be gone when run returns */
+    void (*done)(struct exec_task *) = t->done;
+
+    t->run(t);
+    if (key) {
+        pthread_mutex_lock(&e->lock);
+        key_pass_on(e, key);
+        pthread_mutex_unlock(&e->lock);
+    }
+    if (done)
+        done(t);
+}
+
 static void *thread_main(void *arg)
 {
     struct exec *e = arg;
@@ -114,12 +129,9 @@ static void *thread_main(void *arg)
         e->n_queue--;
         e->n_running++;
         gauge(e);
-        int64_t key = t->key; /* the task may be gone when run returns */
         pthread_mutex_unlock(&e->lock);
-        t->run(t);
+        run_one(e, t);
         pthread_mutex_lock(&e->lock);
-        if (key)
-            key_pass_on(e, key);
         e->n_running--;
         if (!e->n_running && !e->n_queue && !e->n_parked)
             pthread_cond_broadcast(&e->idle);
@@ -175,6 +187,7 @@ static enum exec_result submit_locked(struct exec *e, struct exec_task *t, unsig
     if (k) {
         if (k->n_parked >= e->conf.per_key)
             return EXEC_KEY_FULL;
+        t->parked = true;
         STAILQ_INSERT_TAIL(&k->parked, t, link);
         k->n_parked++;
         e->n_parked++;

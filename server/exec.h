@@ -11,12 +11,15 @@
 
 struct exec;
 
-/* Embedded in what is to be done. Of a task that was taken exactly one function is called: run, in
- * a thread of the lane, or refuse, in the thread that calls exec_stop. Either may free it. */
+/* Embedded in what is to be done. A task that was taken is run, in a thread of the lane, or
+ * refused, in the thread that calls exec_stop. Either may free it, unless it has a third function:
+ * what is done, in the same thread, when the next task of its key may run. */
 struct exec_task {
     void (*run)(struct exec_task *t);
+    void (*done)(struct exec_task *t); /* or NULL */
     void (*refuse)(struct exec_task *t);
     int64_t key; /* 0: none */
+    bool parked; /* it had to wait for another one of its key */
     STAILQ_ENTRY(exec_task) link;
 };
 

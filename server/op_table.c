@@ -58,7 +58,8 @@ bool op_update_table(struct call *c)
     struct ident id = call_ident(c);
     struct caller by = call_caller(c);
     struct loaded t;
-    TRY(table_commit(c->arena, c->catalog, &by, &id, c->json, call_digest(c), &t, &c->err));
+    TRY(table_commit(
+        c->arena, c->catalog, &by, &id, call_row(c), c->json, call_digest(c), &t, &c->err));
     return reply_commit(c, &t);
 }
 

@@ -46,7 +46,8 @@ bool op_replace_view(struct call *c)
     struct ident id = call_ident(c);
     struct caller by = call_caller(c);
     struct loaded v;
-    TRY(view_replace(c->arena, c->catalog, &by, &id, c->json, call_digest(c), &v, &c->err));
+    TRY(view_replace(
+        c->arena, c->catalog, &by, &id, call_row(c), c->json, call_digest(c), &v, &c->err));
     return reply_loaded(c, &v, VARIANT_ALL);
 }
 

@@ -42,6 +42,7 @@ struct worker {
  */
 
 static void run_slow(struct exec_task *t);
+static void answer(struct exec_task *t);
 static void refuse_slow(struct exec_task *t);
 
 static struct call *take(void *owner)
@@ -88,9 +89,15 @@ static struct call *of_task(struct exec_task *t)
 
 static void run_slow(struct exec_task *t)
 {
+    stage_slow(of_task(t));
+}
+
+/* Only when the next one of its key may run: a client that commits again at once must not find its
+ * own last commit in the way. */
+static void answer(struct exec_task *t)
+{
     struct call *c = of_task(t);
 
-    stage_slow(c);
     worker_answered(c->worker, c);
 }
 
@@ -110,7 +117,8 @@ static int64_t key_of(const struct call *c)
 
 static enum http_next submit(struct call *c)
 {
-    c->task = (struct exec_task){.run = run_slow, .refuse = refuse_slow, .key = key_of(c)};
+    c->task = (struct exec_task){
+        .run = run_slow, .done = answer, .refuse = refuse_slow, .key = key_of(c)};
     c->submitted_us = clock_mono_us();
     switch (exec_submit(c->server->exec, &c->task)) {
     case EXEC_TAKEN:

@@ -139,7 +139,7 @@ def test_commit_costs_the_head_the_change_and_one_copy(server, api, tables):
     """An append to 10 KB and to 1 MB: the same parses and statements, no scan of metadata, and the bytes of
     the document copied once."""
     costs = {}
-    statements = 7 if server.db.kind == "sqlite" else 3  # SQLite has no statement that swaps and records in one
+    statements = 6 if server.db.kind == "sqlite" else 2  # SQLite has no statement that swaps and records in one
     for size, table in tables.items():
         remember(table)
         cost = costs[size] = counted(server, lambda i, t=table: append(t, i), times=10)
@@ -159,7 +159,7 @@ def test_property_commit(server, api, tables):
     table = tables["1 MB"]
     cost = counted(server, lambda i: api.request("POST", table.path, {"updates": [set_properties(i=str(i))]},
                                                  check=False).expect(200), times=10)
-    assert cost["scans"] == 0 and cost["statements"] <= (7 if server.db.kind == "sqlite" else 3) and cost["parses"] <= 3, cost
+    assert cost["scans"] == 0 and cost["statements"] <= (6 if server.db.kind == "sqlite" else 2) and cost["parses"] <= 3, cost
     assert cost["copied"] <= 1.1 * len(api.store.read(table.metadata_location)), cost
 
 
