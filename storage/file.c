@@ -357,22 +357,47 @@ static int publish(int dir, const char *tmp, const char *name)
     return renameat2(dir, tmp, dir, name, RENAME_NOREPLACE);
 }
 
-/* 0, or an errno. */
-static int write_and_publish(
-    int dir, const char *tmp, const char *name, const struct str *pieces, size_t n)
+/* The name that is there now, and what it names, outlive a crash. 0, or an errno: it is gone. */
+static int settle(int dir, int fd, const char *name)
 {
+    if (fsync(fd) == 0 && fsync(dir) == 0)
+        return 0;
+    int e = errno;
+    (void)unlinkat(dir, name, 0);
+    return e;
+}
+
+/* Through a file that has no name until all of it is written. 0, or an errno: EOPNOTSUPP where the
+ * file system has no such files or /proc is missing. */
+static int put_unnamed(int dir, const char *name, const struct str *pieces, size_t n)
+{
+    AUTO(fd_close) int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, FILE_MODE);
+    if (fd < 0)
+        return errno == EISDIR || errno == EINVAL ? EOPNOTSUPP : errno;
+    char self[32];
+    (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    if (write_pieces(fd, pieces, n) < 0)
+        return errno;
+    if (linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW) < 0)
+        return errno == EEXIST || errno == ENOSPC || errno == EDQUOT ? errno : EOPNOTSUPP;
+    return settle(dir, fd, name);
+}
+
+/* Through a file of another name. 0, or an errno. */
+static int put_renamed(int dir, const char *name, const struct str *pieces, size_t n)
+{
+    char id[UUID_TEXT + 1], tmp[sizeof(STORE_TMP_PREFIX) + UUID_TEXT];
+    uuid_v4(id);
+    *(char *)mempcpy(mempcpy(tmp, STORE_TMP_PREFIX, sizeof(STORE_TMP_PREFIX) - 1), id, UUID_TEXT) =
+        '\0';
     AUTO(fd_close)
     int fd = openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
     if (fd < 0)
         return errno;
-    bool there = write_pieces(fd, pieces, n) == 0 && fsync(fd) == 0 && publish(dir, tmp, name) == 0;
+    bool there = write_pieces(fd, pieces, n) == 0 && publish(dir, tmp, name) == 0;
     int e = there ? 0 : errno;
     (void)unlinkat(dir, tmp, 0);
-    if (there && fsync(dir) < 0) {
-        e = errno;
-        (void)unlinkat(dir, name, 0);
-    }
-    return e;
+    return there ? settle(dir, fd, name) : e;
 }
 
 static bool file_put_new(struct store *s, const struct place *p, const struct str *pieces, size_t n,
@@ -387,12 +412,9 @@ static bool file_put_new(struct store *s, const struct place *p, const struct st
     AUTO(fd_close) int dir = open_making(p->root, folder);
     if (dir < 0)
         return fail_write(err, p->uri, errno);
-    char id[UUID_TEXT + 1];
-    uuid_v4(id);
-    char tmp[sizeof(STORE_TMP_PREFIX) + UUID_TEXT];
-    *(char *)mempcpy(mempcpy(tmp, STORE_TMP_PREFIX, sizeof(STORE_TMP_PREFIX) - 1), id, UUID_TEXT) =
-        '\0';
-    int e = write_and_publish(dir, tmp, name, pieces, n);
+    int e = put_unnamed(dir, name, pieces, n);
+    if (e == EOPNOTSUPP)
+        e = put_renamed(dir, name, pieces, n);
     return e == 0 || fail_write(err, p->uri, e);
 }
 
