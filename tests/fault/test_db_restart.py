@@ -1,6 +1,8 @@
 """PostgreSQL goes away and comes back, under load: honest answers meanwhile, service again within
 five seconds, nothing that was acknowledged lost, nothing refused applied."""
 
+import socket
+import struct
 import time
 
 import psycopg
@@ -137,6 +139,31 @@ def test_frozen_database(firn, own_postgres):
     load.audit()
     assert load.longest < 30 * SLOWNESS, load.longest
     api.close()
+
+
+def test_clients_that_leave_while_their_table_is_looked_up(firn, own_postgres):
+    """Whether they hang up or cut the connection: their requests end as gone, the next ones are answered, and
+    meanwhile those that need no database."""
+    api, ns = prepared(firn)
+    request = f"GET {ns_path(ns)}/tables/t HTTP/1.1\r\nHost: h\r\n\r\n".encode()
+    own_postgres.control("freeze")
+    wires = [socket.create_connection(firn.host_port, timeout=60) for _ in range(12)]
+    for wire in wires:
+        wire.sendall(request)
+    time.sleep(0.3)
+    for i, wire in enumerate(wires[:8]):
+        if i % 2:
+            wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        wire.close()
+    for _ in range(4):
+        assert api.get("/v1/config").ok()
+    own_postgres.control("thaw")
+    for wire in wires[8:]:
+        assert wire.recv(15) == b"HTTP/1.1 200 OK"
+        wire.close()
+    api.load(ns, "t").ok()
+    api.close()
+    firn.stop()
 
 
 def test_database_that_comes_later(own_postgres):

@@ -275,6 +275,46 @@ START_TEST(test_exec__many_submitters)
 }
 END_TEST
 
+static struct job second;
+static struct exec *of_second;
+
+/* The client of the first one, who sends the next at once. */
+static void submit_second(struct exec_task *t)
+{
+    (void)t;
+    ck_assert_int_eq(submit(of_second, &second, 2, 7, false), EXEC_TAKEN);
+}
+
+START_TEST(test_exec__a_task_is_done_when_its_key_is_free)
+{
+    struct exec *e = of_second = begin(2, 1000, 64);
+    struct job first = {
+        .task = {.run = run, .done = submit_second, .refuse = refuse, .key = 7},
+          .number = 1
+    };
+
+    ck_assert_int_eq(exec_submit(e, &first.task), EXEC_TAKEN);
+    end(e);
+    ck_assert_int_eq(n_order, 2);
+    ck_assert(!first.task.parked && !second.task.parked);
+}
+END_TEST
+
+START_TEST(test_exec__a_task_knows_that_it_waited_for_its_key)
+{
+    struct exec *e = begin(2, 1000, 64);
+    struct job first, other;
+
+    ck_assert_int_eq(submit(e, &first, 1, 7, true), EXEC_TAKEN);
+    door_await(1);
+    ck_assert_int_eq(submit(e, &second, 2, 7, false), EXEC_TAKEN);
+    ck_assert_int_eq(submit(e, &other, 3, 8, false), EXEC_TAKEN);
+    door_open();
+    end(e);
+    ck_assert(second.task.parked && !first.task.parked && !other.task.parked);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("server/exec");
@@ -286,6 +326,8 @@ int main(void)
     tcase_add_test(cases, test_exec__a_hot_key_lets_others_in_between);
     tcase_add_test(cases, test_exec_stop__what_has_not_begun_is_refused_what_runs_ends);
     tcase_add_test(cases, test_exec__many_submitters);
+    tcase_add_test(cases, test_exec__a_task_is_done_when_its_key_is_free);
+    tcase_add_test(cases, test_exec__a_task_knows_that_it_waited_for_its_key);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
