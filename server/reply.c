@@ -8,7 +8,16 @@
 #include "object.h"
 #include "quirk.h"
 
-enum { LIST_MAX = 256 << 20, GZIP_FROM = 4096, GZIP_HEAD = 10, GZIP_TAIL = 8 };
+enum {
+    LIST_MAX = 256 << 20,
+    GZIP_FROM = 4096,
+    GZIP_HEAD = 10,
+    GZIP_TAIL = 8,
+    STORED_MAX = 65535,
+    STORED_HEAD = 5,
+};
+
+enum stored_end { STORED_MORE, STORED_LAST };
 
 /* Of answers about one object. */
 #define VARY "Accept-Encoding, X-Iceberg-Access-Delegation, Authorization"
@@ -85,9 +94,8 @@ static bool accepts_gzip(const struct call *c)
     return false;
 }
 
-/* Text as a piece of a raw deflate stream: ended by a flush so that more may follow, or finished.
- */
-static struct str deflate_piece(struct arena *a, struct str text, int flush)
+/* Text as a raw deflate stream. */
+static struct str deflated(struct arena *a, struct str text)
 {
     z_stream z = {0};
     if (deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -98,12 +106,29 @@ static struct str deflate_piece(struct arena *a, struct str text, int flush)
     z.avail_in = (uInt)text.n;
     z.next_out = (Bytef *)out;
     z.avail_out = (uInt)cap;
-    int end = deflate(&z, flush);
-    assert(end == (flush == Z_FINISH ? Z_STREAM_END : Z_OK) && z.avail_in == 0 && z.avail_out > 0);
+    int end = deflate(&z, Z_FINISH);
+    assert(end == Z_STREAM_END && z.avail_in == 0);
     (void)end;
     struct str piece = {out, cap - z.avail_out};
     deflateEnd(&z);
     return piece;
+}
+
+/* Text as blocks of a deflate stream that are not compressed (RFC 1951, 3.2.4): they begin and end
+ * on a byte, and to make them costs a copy. */
+static struct str stored(struct arena *a, struct str text, enum stored_end end)
+{
+    size_t blocks = text.n / STORED_MAX + 1;
+    unsigned char *block = arena_alloc(a, text.n + blocks * STORED_HEAD), *at = block;
+    for (size_t left = text.n; blocks > 0; blocks--) {
+        size_t n = left < STORED_MAX ? left : STORED_MAX;
+        *at++ = end == STORED_LAST && blocks == 1;
+        for (unsigned i = 0; i < 4; i++) /* the length, then its complement */
+            *at++ = (unsigned char)((i < 2 ? n : ~n) >> (8 * (i % 2)));
+        at = mempcpy(at, text.p + (text.n - left), n);
+        left -= n;
+    }
+    return (struct str){(const char *)block, (size_t)(at - block)};
 }
 
 static uint32_t crc_of(struct str s)
@@ -126,14 +151,14 @@ static void gzip_text(struct call *c, struct str text)
 {
     struct str *pieces = ARENA_ARRAY(c->arena, struct str, 3);
     pieces[0] = (struct str){gzip_head, GZIP_HEAD};
-    pieces[1] = deflate_piece(c->arena, text, Z_FINISH);
+    pieces[1] = deflated(c->arena, text);
     pieces[2] = gzip_tail(c->arena, crc_of(text), text.n);
     body(c, pieces, 3);
     reply_header(c, "Content-Encoding", STR("gzip"));
 }
 
-/* Head and tail are packed for this answer, the document between them was packed once for all:
- * three segments of one deflate stream, their checksums combined. */
+/* Head and tail belong to this answer, the document between them was packed once for all: three
+ * segments of one deflate stream, their checksums combined. */
 static void gzip_joined(struct call *c, struct str head, const struct deflated *d, struct str tail)
 {
     struct arena *a = c->arena;
@@ -142,9 +167,9 @@ static void gzip_joined(struct call *c, struct str head, const struct deflated *
     crc = (uint32_t)crc32_combine(crc, d->crc, (z_off_t)d->plain);
     crc = (uint32_t)crc32_combine(crc, crc_of(tail), (z_off_t)tail.n);
     pieces[0] = (struct str){gzip_head, GZIP_HEAD};
-    pieces[1] = deflate_piece(a, head, Z_FULL_FLUSH);
+    pieces[1] = stored(a, head, STORED_MORE);
     pieces[2] = d->segment;
-    pieces[3] = deflate_piece(a, tail, Z_FINISH);
+    pieces[3] = stored(a, tail, STORED_LAST);
     pieces[4] = gzip_tail(a, crc, head.n + d->plain + tail.n);
     body(c, pieces, 5);
     reply_header(c, "Content-Encoding", STR("gzip"));
