@@ -67,13 +67,19 @@ static bool stop_asked(const sigset_t *signals, int64_t us)
     return sigtimedwait(signals, NULL, &t) > 0;
 }
 
-/* Until a signal to stop comes, with upkeep from time to time. */
+/* Until a signal to stop comes, with upkeep from time to time. A wait can end early: for a
+ * debugger, or a process that was frozen. */
 static void wait_for_stop(struct serving *s)
 {
-    int64_t interval = upkeep_interval_us(&s->server);
+    int64_t interval = upkeep_interval_us(&s->server), now = clock_mono_us(), next = now + interval;
 
-    while (!stop_asked(&s->signals, interval))
+    while (!stop_asked(&s->signals, next - now)) {
+        now = clock_mono_us();
+        if (now < next)
+            continue;
         upkeep_begin(&s->upkeep);
+        next = now + interval;
+    }
 }
 
 /* Sleeps until `done` or the deadline; a second signal ends the process at once. */
