@@ -30,7 +30,7 @@ PACKAGES = {
     "build": "gcc libc6-dev pkgconf meson ninja-build check libmicrohttpd-dev libjansson-dev libpq-dev "
              "libcurl4-openssl-dev libssl-dev libsqlite3-dev zlib1g-dev libzstd-dev ca-certificates",
     "clang": "clang clang-format clang-tidy libclang-rt-14-dev llvm-14",
-    "python": "python3 python3-venv python3-pip curl",
+    "python": "python3 python3-venv python3-pip curl strace",
     "spark": "openjdk-17-jre-headless maven",
     "kit": "openjdk-17-jdk-headless maven",
     "postgres": "postgresql-15",
