@@ -104,6 +104,9 @@ DELETE FROM idempotency WHERE warehouse_id = $1
 -- name: warehouse_forget_leases (id)
 DELETE FROM lease WHERE warehouse_id = $1
 
+-- name: warehouse_forget_jobs (id)
+DELETE FROM job WHERE warehouse_id = $1
+
 -- name: warehouse_forget_secrets (id)
 DELETE FROM secret WHERE warehouse_id = $1
 

@@ -290,6 +290,15 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .params = 1,
         .columns = 0,
     },
+    [STMT_WAREHOUSE_FORGET_JOBS] = {
+        .name = "warehouse_forget_jobs",
+        .text[ENGINE_PG] =
+            "DELETE FROM job WHERE warehouse_id = $1",
+        .text[ENGINE_LITE] =
+            "DELETE FROM job WHERE warehouse_id = $1",
+        .params = 1,
+        .columns = 0,
+    },
     [STMT_WAREHOUSE_FORGET_SECRETS] = {
         .name = "warehouse_forget_secrets",
         .text[ENGINE_PG] =

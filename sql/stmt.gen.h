@@ -25,6 +25,7 @@ enum stmt {
     STMT_WAREHOUSE_FORGET_CHANGES, /* id */
     STMT_WAREHOUSE_FORGET_KEYS, /* id */
     STMT_WAREHOUSE_FORGET_LEASES, /* id */
+    STMT_WAREHOUSE_FORGET_JOBS, /* id */
     STMT_WAREHOUSE_FORGET_SECRETS, /* id */
     STMT_NS_GET, /* warehouse, path */
     STMT_NS_INSERT, /* warehouse, id, parent, name, path, properties */

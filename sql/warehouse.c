@@ -144,7 +144,7 @@ bool sql_warehouse_set(struct sql *s, struct sql_warehouse *w, bool *swapped, st
 static bool forget(struct arena *a, struct sql *s, int64_t id, struct err *err)
 {
     static const enum stmt all[] = {STMT_WAREHOUSE_FORGET_CHANGES, STMT_WAREHOUSE_FORGET_KEYS,
-        STMT_WAREHOUSE_FORGET_LEASES, STMT_WAREHOUSE_FORGET_SECRETS};
+        STMT_WAREHOUSE_FORGET_LEASES, STMT_WAREHOUSE_FORGET_JOBS, STMT_WAREHOUSE_FORGET_SECRETS};
     const struct param p[] = {number_param(id)};
     struct rows rows;
 
