@@ -28,15 +28,20 @@ void object__show(const struct caller *by, const struct metadata *m, struct load
 static bool current_of(const struct act *act, const struct ident *id, const struct sql_object *row,
     struct current *out, struct err *err)
 {
-    if (!row || row->id == 0 || row->kind != act->kind)
-        return object__no_such(act->a, act->kind, id, err);
+    if (!row || row->id == 0 || row->kind != act->kind) {
+        (void)object__no_such(act->a, act->kind, id, err);
+        return false;
+    }
     out->row = row;
     struct str location = row->metadata_location;
     if (object__metadata(act->a, act->c, act->kind, location, &out->metadata, err))
         return true;
     catalog__metadata_failed(location, err);
     /* The change was certainly not applied: no 5xx. */
-    return err->kind == ERR_UNREADABLE ? err_as(err, ERR_VALIDATION) : catalog__change_failed(err);
+    if (err->kind == ERR_UNREADABLE)
+        return err_as(err, ERR_VALIDATION);
+    (void)catalog__change_failed(err);
+    return false;
 }
 
 bool object__current(
@@ -45,8 +50,10 @@ bool object__current(
     struct catalog *c = act->c;
     struct sql_object *row;
     bool ns_found;
-    if (!sql_object_get(act->a, c->sql, c->warehouse.id, id->ns, id->name, &ns_found, &row, err))
-        return catalog__change_failed(err);
+    if (!sql_object_get(act->a, c->sql, c->warehouse.id, id->ns, id->name, &ns_found, &row, err)) {
+        (void)catalog__change_failed(err);
+        return false;
+    }
     return current_of(act, id, row, out, err);
 }
 

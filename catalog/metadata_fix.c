@@ -242,31 +242,35 @@ static void copy(struct dropping *d, struct str s)
 
 static bool drop_nulls(struct dropping *d, enum keys keys);
 
+static bool drop_member(struct dropping *d, enum keys keys, struct str key, bool *first)
+{
+    struct str value;
+    if (scan_peek(&d->scan) == SCAN_NULL && metadata__may_lack(key)) {
+        d->found = true;
+        return scan_skip(&d->scan, NULL);
+    }
+    copy(d, *first ? STR("") : STR(","));
+    *first = false;
+    copy(d, (struct str){key.p - 1, key.n + 2}); /* with its quotes */
+    copy(d, STR(":"));
+    if (keys == KEYS_ANY || is_container(key))
+        return drop_nulls(d, KEYS_KNOWN);
+    TRY(scan_skip(&d->scan, &value));
+    copy(d, value);
+    return true;
+}
+
 static bool drop_from_object(struct dropping *d, enum keys keys)
 {
     bool more = false, first = true;
-    struct str key, value;
+    struct str key;
     TRY(scan_object(&d->scan));
     copy(d, STR("{"));
     for (;;) {
         TRY(scan_member(&d->scan, &key, &more));
         if (!more)
             break;
-        if (scan_peek(&d->scan) == SCAN_NULL && metadata__may_lack(key)) {
-            d->found = true;
-            TRY(scan_skip(&d->scan, NULL));
-            continue;
-        }
-        copy(d, first ? STR("") : STR(","));
-        first = false;
-        copy(d, (struct str){key.p - 1, key.n + 2}); /* with its quotes */
-        copy(d, STR(":"));
-        if (keys == KEYS_ANY || is_container(key)) {
-            TRY(drop_nulls(d, KEYS_KNOWN));
-            continue;
-        }
-        TRY(scan_skip(&d->scan, &value));
-        copy(d, value);
+        TRY(drop_member(d, keys, key, &first));
     }
     copy(d, STR("}"));
     return true;

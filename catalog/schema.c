@@ -98,7 +98,8 @@ static void tell_where(
 }
 
 #define refuse(s, container, member, err, kind, ...)                                               \
-    ERR_FALSE((err_set((err), (kind), __VA_ARGS__), tell_where((s), (container), (member), (err))))
+    ERR_FALSE((                                                                                    \
+        (void)err_set((err), (kind), __VA_ARGS__), tell_where((s), (container), (member), (err))))
 
 static bool too_deep(const json_t *v, unsigned left)
 {

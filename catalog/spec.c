@@ -52,7 +52,7 @@ static void tell_where(const struct nth *n, const char *member, struct err *err)
 }
 
 #define refuse(n, member, err, kind, ...)                                                          \
-    ERR_FALSE((err_set((err), (kind), __VA_ARGS__), tell_where((n), (member), (err))))
+    ERR_FALSE(((void)err_set((err), (kind), __VA_ARGS__), tell_where((n), (member), (err))))
 
 static bool check_sources(const json_t *f, const struct nth *n, struct err *err)
 {

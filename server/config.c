@@ -302,6 +302,15 @@ static bool check_times(struct load *l)
                (double)c->change_retention / 1e6, (double)c->idempotency_lifetime / 1e6);
 }
 
+static bool check_addresses(struct load *l)
+{
+    const struct config *c = l->conf;
+    TRY(check_address(l, "FIRN_LISTEN", c->listen));
+    if (*c->management_listen)
+        TRY(check_address(l, "FIRN_MANAGEMENT_LISTEN", c->management_listen));
+    return check_address(l, "FIRN_ADMIN_LISTEN", c->admin_listen);
+}
+
 bool config_load(struct arena *a, int argc, char *const *argv, char *const *environ_,
     struct config *out, struct err *err)
 {
@@ -316,8 +325,5 @@ bool config_load(struct arena *a, int argc, char *const *argv, char *const *envi
     TRY(check_words(&l));
     TRY(check_times(&l));
     TRY(set_places(&l, environ_));
-    TRY(check_address(&l, "FIRN_LISTEN", out->listen));
-    if (*out->management_listen)
-        TRY(check_address(&l, "FIRN_MANAGEMENT_LISTEN", out->management_listen));
-    return check_address(&l, "FIRN_ADMIN_LISTEN", out->admin_listen);
+    return check_addresses(&l);
 }

@@ -248,7 +248,7 @@ static void send_added(struct lookup *l)
         l->keys[l->n_keys] = key_of(c);
         list_add(&l->sent, c);
     }
-    l->ask_at_us = clock_mono_us() + PENDING_MS * 1000;
+    l->ask_at_us = clock_mono_us() + PENDING_MS * INT64_C(1000);
     if (!sql_lookup_send(l->sql, l->keys, l->n_keys, &err))
         lost(l, &err);
 }
@@ -261,7 +261,7 @@ static bool may_have_come(struct lookup *l)
     int64_t now = clock_mono_us();
     if (now < l->ask_at_us)
         return false;
-    l->ask_at_us = now + PENDING_MS * 1000;
+    l->ask_at_us = now + PENDING_MS * INT64_C(1000);
     return true;
 }
 

@@ -230,9 +230,10 @@ static bool take_keys(struct arena *a, struct house *h, struct err *err)
     if (str_find(id, '\n') < id.n || str_find(secret, '\n') < secret.n ||
         str_find(token, '\n') < token.n)
         return err_set(err, ERR_INVALID_ARGUMENT, "/credentials: a key cannot hold a line end");
-    h->keys = arena_printf(
+    struct str lines = arena_printf(
         a, "%.*s\n%.*s%s%.*s", STR_ARG(id), STR_ARG(secret), token.p ? "\n" : "", STR_ARG(token));
-    secret_wipe_with(a, (void *)(uintptr_t)h->keys.p, h->keys.n);
+    h->keys = secret_dup(a, lines);
+    wipe(lines);
     wipe(secret);
     wipe(token);
     json_object_del(credentials, "secret-access-key");
@@ -355,7 +356,7 @@ bool manage_create(
         .profile = hold(a, json_object())
     };
     char *uuid = arena_alloc(a, UUID_TEXT + 1);
-    struct str was;
+    struct str was = {NULL, 0};
 
     uuid_v4(uuid);
     h.row.uuid = str_from(uuid);
@@ -388,7 +389,7 @@ static bool check_version(const struct house *h, const json_t *body, struct err 
 static bool swap(struct arena *a, const struct manage *m, struct house *h, struct err *err)
 {
     bool swapped = false;
-    struct str was;
+    struct str was = {NULL, 0};
 
     if (h->keys.p && !secrets_keep_s3(a, m->secrets, h->row.id, h->keys, &was, err))
         return db_failed(err);

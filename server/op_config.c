@@ -46,11 +46,11 @@ static void put_duration(struct buf *b, int64_t us)
 
 /* What the warehouse's administrator wants clients to be told, without what only this server can
  * say. */
-static void put_texts(struct buf *b, const json_t *texts, const char *sep)
+static void put_texts(struct buf *b, json_t *texts, const char *sep)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)texts, key, value)
+    json_object_foreach(texts, key, value)
     {
         if (strcmp(key, "prefix") == 0 || strcmp(key, "namespace-separator") == 0 ||
             !json_is_string(value))
