@@ -57,5 +57,10 @@ struct s3_call {
  * ERR_UNAVAILABLE after the last try, ERR_TOO_LARGE, ERR_INTERNAL. Caller: buf_fini(&rs->body). */
 MUST bool s3__send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch_response *rs,
     struct err *err);
+/* The region of a bucket: asked of the store when nobody knows it yet. The copy is the arena's;
+ * absent, in the fast lane, when it would have to be asked. */
+struct str s3__region(struct s3 *s3, struct arena *a, struct s3_bucket *b);
+/* Does the bucket go into the path of a URL, or into the host's name? */
+bool s3__in_path(const struct s3 *s3, const struct s3_bucket *b);
 /* The error for an answer that is not the hoped-for one; false. */
 bool s3__fail(const struct s3_call *call, const struct fetch_response *rs, struct err *err);

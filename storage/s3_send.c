@@ -4,6 +4,7 @@
 #include "base.h"
 #include "clock.h"
 #include "digest.h"
+#include "lane.h"
 #include "metric.h"
 #include "sigv4.h"
 #include "uuid.h"
@@ -38,7 +39,7 @@ static bool is_label(const char *name)
     return true;
 }
 
-static bool in_path(const struct s3 *s3, const struct s3_bucket *b)
+bool s3__in_path(const struct s3 *s3, const struct s3_bucket *b)
 {
     if (s3->style == STORE_STYLE_AUTO)
         return s3->endpoint || !is_label(b->name);
@@ -52,13 +53,13 @@ static struct str host_of(
     if (!host.p)
         host = arena_printf(a, "s3.%s.amazonaws.com%s", region,
             str_starts(str_from(region), STR("cn-")) ? ".cn" : "");
-    return in_path(s3, b) ? host : arena_printf(a, "%s.%.*s", b->name, STR_ARG(host));
+    return s3__in_path(s3, b) ? host : arena_printf(a, "%s.%.*s", b->name, STR_ARG(host));
 }
 
 static struct str path_of(struct arena *a, const struct s3 *s3, const struct s3_call *call)
 {
     struct str key = sigv4_encode_path(a, call->key);
-    if (!in_path(s3, call->bucket))
+    if (!s3__in_path(s3, call->bucket))
         return arena_printf(a, "/%.*s", STR_ARG(key));
     return arena_printf(a, "/%s%s%.*s", call->bucket->name, call->key.p ? "/" : "", STR_ARG(key));
 }
@@ -346,6 +347,19 @@ static void ask_region(struct s3 *s3, struct arena *a, struct s3_bucket *b, int6
         (void)learn_region(s3, b, fetch_header(&rs, "x-amz-bucket-region"));
     credentials_unref(&call.keys);
     buf_fini(&rs.body);
+}
+
+struct str s3__region(struct s3 *s3, struct arena *a, struct s3_bucket *b)
+{
+    char region[REGION_MAX + 1];
+    pthread_mutex_lock(&s3->lock);
+    bool known = b->state == REGION_KNOWN;
+    pthread_mutex_unlock(&s3->lock);
+    if (!known && !lane_may_block())
+        return (struct str){NULL, 0};
+    ask_region(s3, a, b, clock_mono_us() + s3->deadline_us);
+    region_now(s3, b, region);
+    return arena_dup(a, str_from(region));
 }
 
 static bool give_up(const struct s3_call *call, int tries, int64_t start_us, struct err *err)

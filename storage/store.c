@@ -65,6 +65,7 @@ bool store_open(const struct store_conf *conf, struct store **out, struct err *e
     AUTO(store_close) struct store *s = xcalloc(1, sizeof(*s));
     s->roots = xcalloc(n, sizeof(*s->roots));
     TRY(roots_open(s, conf, err));
+    TRY(vend__new(s->s3, conf, &s->vend, err));
     *out = TAKE(s);
     return true;
 }
@@ -78,6 +79,7 @@ void store_close(struct store **s)
         r->ops->close(r);
         xfree(r->uri);
     }
+    vend__free(&(*s)->vend);
     s3__free(&(*s)->s3);
     xfree((*s)->roots);
     xfree((*s)->warning);
@@ -108,7 +110,7 @@ static const struct root *root_of(const struct store *s, const struct location *
     return best;
 }
 
-static bool place_find(const struct store *s, struct str uri, struct place *out, struct err *err)
+bool store__place(const struct store *s, struct str uri, struct place *out, struct err *err)
 {
     out->uri = uri;
     TRY(location__split(uri, out->text, &out->at, err));
@@ -132,7 +134,7 @@ bool store_check(struct arena *a, const struct store *s, struct str uri, struct 
 {
     (void)a;
     struct place p;
-    return place_find(s, uri, &p, err);
+    return store__place(s, uri, &p, err);
 }
 
 /* Begins an operation that may block: finds the place and starts the clock. */
@@ -140,7 +142,7 @@ static bool begin(
     struct store *s, struct str uri, struct place *p, int64_t *start_us, struct err *err)
 {
     assert(lane_may_block());
-    TRY(place_find(s, uri, p, err));
+    TRY(store__place(s, uri, p, err));
     *start_us = clock_mono_us();
     return true;
 }
@@ -213,7 +215,7 @@ bool store_file_present(struct store *s, struct str uri)
 {
     struct place p;
     struct err err;
-    return place_find(s, uri, &p, &err) && !p.root->bucket && file__present(&p);
+    return store__place(s, uri, &p, &err) && !p.root->bucket && file__present(&p);
 }
 
 void entries__add(struct entries *e, struct str uri, int64_t size, int64_t modified_ms)

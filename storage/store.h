@@ -27,6 +27,11 @@ struct store_conf {
     void *s3_sealed_ctx;
     const char *s3_role_arn, *s3_external_id; /* to be assumed for all access; may be NULL */
     const char *sts_endpoint;                 /* NULL: AWS, of the region */
+    /* What clients get (vend.h): keys of this role, limited to a folder each; NULL: none. */
+    const char *vend_role_arn;
+    int vend_duration_s;         /* 0: 3,600 */
+    const char *client_endpoint; /* where clients find the store; NULL: s3_endpoint */
+    enum store_share { STORE_SHARE_NONE, STORE_SHARE_KEYS } vend_static; /* the store's own keys */
     enum store_style { STORE_STYLE_AUTO, STORE_STYLE_PATH, STORE_STYLE_VIRTUAL } s3_style;
     int s3_deadline_ms; /* of one operation with all its retries; 0: 20,000 */
 };

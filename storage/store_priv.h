@@ -7,6 +7,7 @@ enum { URI_MAX = 1024, URI_TEXT = URI_MAX + 8 };
 
 struct s3;
 struct s3_bucket;
+struct vend;
 
 /* The base or an allowed location, opened. */
 struct root {
@@ -22,7 +23,8 @@ struct root {
 struct store {
     struct root *roots; /* the base first */
     size_t n_roots;
-    struct s3 *s3; /* NULL until a root needs it */
+    struct s3 *s3;     /* NULL until a root needs it */
+    struct vend *vend; /* NULL: clients get no credentials */
     char *warning;
 };
 
@@ -68,6 +70,13 @@ extern const struct store_ops store__s3_ops;
 /* location_parse without an arena: the strings of *out lie in text, each NUL-ended. */
 MUST bool location__split(
     struct str uri, char text[static URI_TEXT], struct location *out, struct err *err);
+
+/* Beneath which root a URI lies. ERR_STORE_BAD_URI, ERR_STORE_DENIED. */
+MUST bool store__place(const struct store *s, struct str uri, struct place *out, struct err *err);
+/* vend.c. *out is NULL when conf hands out nothing. */
+MUST bool vend__new(
+    struct s3 *s3, const struct store_conf *conf, struct vend **out, struct err *err);
+void vend__free(struct vend **v);
 
 /* file.c, for the fast lane and for the test of the way without openat2. */
 bool file__present(const struct place *p);

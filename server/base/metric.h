@@ -27,6 +27,10 @@ struct buf;
     X(store_retries_total, COUNTER, "Requests to the object store that were sent again.")          \
     X(keys_fetched_total, COUNTER, "Times the server got keys of its own for the object store.")   \
     X(keys_failures_total, COUNTER, "Times it asked for such keys and got none.")                  \
+    X(vended_total, COUNTER, "Credentials given to clients.")                                      \
+    X(vend_requests_total, COUNTER, "Credentials for clients asked of a token service.")           \
+    X(vend_failures_total, COUNTER, "Times it gave none.")                                         \
+    X(vend_bytes, GAUGE, "Bytes of credentials kept for clients.")                                 \
     X(commits_applied_total, COUNTER, "Commits that moved a pointer.")                             \
     X(commits_noop_total, COUNTER, "Commits that changed nothing.")                                \
     X(commits_requirement_total, COUNTER, "Commits refused by a requirement.")                     \

@@ -1,0 +1,177 @@
+/* Is what clients get limited to its folder? Tried as a thief would. */
+#include "arena.h"
+#include "base.h"
+#include "clock.h"
+#include "lane.h"
+#include "uuid.h"
+#include "vend_priv.h"
+
+#include <assert.h>
+
+/* Two folders of which one's name begins as the other's, and a file beside them. */
+struct trial {
+    struct arena *a;
+    struct store *own;  /* with the server's keys */
+    struct store *lent; /* with vended ones */
+    struct str folder;
+    struct err *err;
+};
+
+static struct str at(const struct trial *t, const char *name)
+{
+    return arena_printf(t->a, "%.*s/%s", STR_ARG(t->folder), name);
+}
+
+static bool put(const struct trial *t, struct store *s, const char *name)
+{
+    struct str text = STR("firn");
+    return store_put_new(s, at(t, name), &text, 1, "text/plain", t->err);
+}
+
+static bool get(const struct trial *t, struct store *s, const char *name)
+{
+    AUTO(buf_fini) struct buf b = {0};
+    return store_get(s, at(t, name), 1024, &b, t->err);
+}
+
+static bool list(const struct trial *t, struct store *s, const char *name)
+{
+    struct store_entry *e = NULL;
+    size_t n = 0;
+    return store_list(t->a, s, *name ? at(t, name) : t->folder, 10, &e, &n, t->err);
+}
+
+static bool works(const struct trial *t, bool ok)
+{
+    return ok || err_wrap(t->err, "vended credentials do not work in their own folder");
+}
+
+/* What does not exist tells a thief nothing: it is as good as refused. */
+static bool refused(const struct trial *t, bool ok, const char *what)
+{
+    if (ok)
+        return err_set(t->err, ERR_INTERNAL,
+            "the store does not limit vended credentials to their folder: they could %s", what);
+    if (t->err->kind == ERR_STORE_DENIED || t->err->kind == ERR_STORE_NOT_FOUND) {
+        err_clear(t->err);
+        return true;
+    }
+    return err_wrap(t->err, "it could not be tried whether vended credentials can %s", what);
+}
+
+/* A store as a client with these keys would open it. */
+static bool open_with(struct trial *t, const struct credentials *keys, struct err *err)
+{
+    struct store_conf conf = t->own->vend->conf;
+    struct s3_bucket *bucket = t->own->roots[0].bucket;
+    conf.allowed = NULL;
+    conf.s3_region = s3__region(t->own->s3, t->a, bucket).p;
+    conf.s3_access_key_id = keys->id;
+    conf.s3_secret_access_key = keys->secret;
+    conf.s3_session_token = keys->token;
+    conf.s3_sealed = NULL;
+    conf.s3_role_arn = conf.vend_role_arn = conf.client_endpoint = NULL;
+    conf.vend_static = STORE_SHARE_NONE;
+    store_close(&t->lent);
+    return store_open(&conf, &t->lent, err);
+}
+
+static bool lend(struct trial *t, enum vend_access access, struct credentials **out)
+{
+    struct place p;
+    TRY(store__place(t->own, at(t, "t1"), &p, t->err));
+    TRY(vend__ask(t->a, t->own->vend, &p, access, out, t->err));
+    return open_with(t, *out, t->err);
+}
+
+static bool outside_is_shut(const struct trial *t)
+{
+    TRY(refused(t, get(t, t->lent, "t10/a"), "read a folder whose name begins alike"));
+    TRY(refused(t, put(t, t->lent, "t10/b"), "write into a folder whose name begins alike"));
+    TRY(refused(t, store_delete(t->lent, at(t, "t10/a"), t->err),
+        "delete in a folder whose name begins alike"));
+    TRY(refused(t, list(t, t->lent, "t10"), "list a folder whose name begins alike"));
+    TRY(refused(t, put(t, t->lent, "b"), "write into the folder above"));
+    return refused(t, list(t, t->lent, ""), "list the folder above");
+}
+
+/* ERR_UNAVAILABLE: nobody answered there. */
+static bool cannot_assume(
+    const struct trial *t, const struct credentials *keys, struct str endpoint)
+{
+    AUTO(credentials_unref) struct credentials *more = NULL;
+    const struct vend *v = t->own->vend;
+    struct str region = s3__region(v->s3, t->a, t->own->roots[0].bucket);
+    struct sts_service service = vend__service(v, region);
+    const struct sts_role role = {.arn = str_from(v->conf.vend_role_arn),
+        .session = STR("firn-probe"),
+        .external_id = str_from(v->conf.s3_external_id)};
+    if (endpoint.n > 0)
+        service.endpoint = endpoint;
+    if (sts_assume_role(&service, keys, &role, &more, t->err))
+        return err_set(t->err, ERR_INTERNAL,
+            "whoever has vended credentials can get those of the whole role with them: its trust "
+            "policy must name who may assume it, or clients need an endpoint without a token "
+            "service");
+    if (t->err->kind == ERR_UNAVAILABLE)
+        return false;
+    err_clear(t->err);
+    return true;
+}
+
+/* Clients that have an address of their own know no other; it may not lead anywhere from here. */
+static bool role_is_shut(const struct trial *t, const struct credentials *keys)
+{
+    struct str theirs = str_from(t->own->vend->conf.client_endpoint);
+    if (theirs.n > 0) {
+        if (cannot_assume(t, keys, theirs))
+            return true;
+        if (t->err->kind != ERR_UNAVAILABLE)
+            return false;
+        err_clear(t->err);
+    }
+    return cannot_assume(t, keys, STR("")) ||
+           err_wrap(t->err, "vended credentials were tried at the token service");
+}
+
+static bool try_write(struct trial *t)
+{
+    AUTO(credentials_unref) struct credentials *keys = NULL;
+    TRY(lend(t, VEND_WRITE, &keys));
+    TRY(works(t, put(t, t->lent, "t1/a") && get(t, t->lent, "t1/a") && list(t, t->lent, "t1")));
+    TRY(works(t, put(t, t->lent, "t1/c") && store_delete(t->lent, at(t, "t1/c"), t->err)));
+    return outside_is_shut(t) && role_is_shut(t, keys);
+}
+
+static bool try_read(struct trial *t)
+{
+    AUTO(credentials_unref) struct credentials *keys = NULL;
+    TRY(lend(t, VEND_READ, &keys));
+    TRY(works(t, get(t, t->lent, "t1/a")));
+    TRY(refused(t, put(t, t->lent, "t1/b"), "write, though they are for reading"));
+    return refused(t, get(t, t->lent, "t10/a"), "read a folder whose name begins alike");
+}
+
+static void clean(const struct trial *t)
+{
+    static const char *const names[] = {"t1/a", "t1/b", "t1/c", "t10/a", "t10/b", "b"};
+    struct err ignored = {0};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        (void)!store_delete(t->own, at(t, names[i]), &ignored);
+}
+
+bool vend_probe(struct store *s, struct err *err)
+{
+    if (!s->vend || !s->vend->conf.vend_role_arn)
+        return true;
+    assert(lane_may_block());
+    AUTO(arena_free) struct arena *a = arena_new_secret();
+    char id[UUID_TEXT + 1];
+    uuid_v4(id);
+    struct trial t = {.a = a, .own = s, .err = err};
+    t.folder = arena_printf(a, "%.*s/.firn-probe-%s", STR_ARG(store_base(s)), id);
+    bool good = put(&t, s, "t10/a") && try_write(&t) && try_read(&t);
+    clean(&t);
+    store_close(&t.lent);
+    return good;
+}
