@@ -53,7 +53,7 @@ bool object__load(const struct act *act, const struct ident *id, const struct sq
     if (!row || row->id == 0 || row->kind != act->kind)
         return object__no_such(act->a, act->kind, id, err);
     TRY(object_check_file(act->c, row, err));
-    *out = (struct loaded){0};
+    *out = (struct loaded){.location = row->location};
     return object__metadata(
                act->a, act->c, act->kind, row->metadata_location, &out->metadata, err) ||
            catalog__metadata_failed(row->metadata_location, err);

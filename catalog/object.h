@@ -9,6 +9,9 @@
 struct loaded {
     const struct metadata *metadata; /* held by the arena */
     bool staged;                     /* not in the catalog yet: no metadata-location */
+    /* Where it lies, as the catalog has registered or chosen it; absent: only its metadata or a
+     * client says where. */
+    struct str location;
 };
 
 /* May a conditional load be answered from the row alone? ERR_NOT_FOUND when the file is gone and

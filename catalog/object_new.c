@@ -159,13 +159,18 @@ static bool new_location(const struct act *act, const struct sql_ns *ns, struct 
     return json_is_string(asked) && err_where(err, "/location");
 }
 
+/* A place that a client named is not its own before it is registered. */
 static bool create_staged(
-    struct arena *a, struct catalog *c, struct draft *d, struct loaded *out, struct err *err)
+    const struct act *act, const json_t *body, struct draft *d, struct loaded *out, struct err *err)
 {
+    struct arena *a = act->a;
+    struct catalog *c = act->c;
     struct metadata *m;
     TRY(draft_finish(d, (struct str){0}, &m, err));
     object__make_dirs(a, c, d->head.location);
     *out = (struct loaded){.metadata = metadata_hold(a, m), .staged = true};
+    if (!json_is_string(json_object_get(body, "location")))
+        out->location = d->head.location;
     return true;
 }
 
@@ -205,6 +210,7 @@ static bool write_and_insert(const struct act *act, const struct ident *id, stru
         return false;
     }
     object__keep(act->a, act->c, &w, out);
+    out->location = o.location;
     return true;
 }
 
@@ -222,7 +228,7 @@ bool object__create(
     TRY(act->kind == SQL_VIEW ? draft_create_view(act->a, body, unknown, &d, err)
                               : draft_create(act->a, body, unknown, &d, err));
     TRY(new_location(act, row, id.name, body, d, &place, err));
-    return staged ? create_staged(act->a, act->c, d, out, err)
+    return staged ? create_staged(act, body, d, out, err)
                   : write_and_insert(act, &id, d, &place, out, err);
 }
 
@@ -326,6 +332,6 @@ bool object__register(
     o.uuid = metadata_head(m)->uuid;
     o.metadata_location = location;
     TRY(overwrite ? replace(act, &o, err) : object__insert(act, &o, none, none, NEW_REGISTER, err));
-    *out = (struct loaded){.metadata = m};
+    *out = (struct loaded){.metadata = m, .location = o.location};
     return true;
 }

@@ -10,6 +10,18 @@ bool table_load(struct arena *a, struct catalog *c, const struct ident *id,
     return object__load(&act, id, row, out, err);
 }
 
+bool table_locate(
+    struct arena *a, struct catalog *c, const struct ident *id, struct loaded *t, struct err *err)
+{
+    struct sql_object *row;
+    bool ns_found;
+    if (!sql_object_get(a, c->sql, c->warehouse.id, id->ns, id->name, &ns_found, &row, err))
+        return catalog_read_failed(err);
+    if (row && row->kind == SQL_TABLE && str_eq(row->uuid, metadata_head(t->metadata)->uuid))
+        t->location = row->location;
+    return true;
+}
+
 bool table_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
     const json_t *body, struct loaded *out, struct err *err)
 {

@@ -16,6 +16,10 @@
 /* loadTable, from the row that was looked up. */
 MUST bool table_load(struct arena *a, struct catalog *c, const struct ident *id,
     const struct sql_object *row, struct loaded *out, struct err *err);
+/* Where the table of that name lies, into t->location; absent when it is another than t shows.
+ * ERR_UNAVAILABLE. */
+MUST bool table_locate(
+    struct arena *a, struct catalog *c, const struct ident *id, struct loaded *t, struct err *err);
 /* createTable, staged or not, from its body. */
 MUST bool table_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
     const json_t *body, struct loaded *out, struct err *err);

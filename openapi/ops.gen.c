@@ -457,8 +457,12 @@ static const struct body_field fields_storage[] = {
     {"role-arn", NULL, false, &body_any_string, NULL},
     {"external-id", NULL, false, &body_any_string, NULL},
     {"sts-endpoint", NULL, false, &body_any_string, NULL},
+    {"vend-role-arn", NULL, false, &body_any_string, NULL},
+    {"vend-duration", NULL, false, &body_any_int64, NULL},
+    {"vend-static", NULL, false, &body_any_boolean, NULL},
+    {"client-endpoint", NULL, false, &body_any_string, NULL},
 };
-static const struct body body_storage = {.types = BODY_OBJECT, .fields = fields_storage, .n_fields = 7};
+static const struct body body_storage = {.types = BODY_OBJECT, .fields = fields_storage, .n_fields = 11};
 static const char *const values_credentials_type[] = {"server", "static", NULL};
 static const struct body body_credentials_type = {.types = BODY_STRING, .values = values_credentials_type};
 static const struct body_field fields_credentials[] = {
@@ -468,16 +472,20 @@ static const struct body_field fields_credentials[] = {
     {"session-token", NULL, false, &body_any_string, NULL},
 };
 static const struct body body_credentials = {.types = BODY_OBJECT, .fields = fields_credentials, .n_fields = 4};
+static const char *const values_delegation_item[] = {"vended-credentials", NULL};
+static const struct body body_delegation_item = {.types = BODY_STRING, .values = values_delegation_item};
+static const struct body body_delegation = {.types = BODY_ARRAY, .items = &body_delegation_item};
 static const struct body_field fields_create_warehouse_request[] = {
     {"name", NULL, true, &body_any_string, NULL},
     {"base-location", NULL, true, &body_any_string, NULL},
     {"storage", NULL, true, &body_storage, NULL},
     {"credentials", NULL, false, &body_credentials, NULL},
     {"allowed-locations", NULL, false, &body_any_list_of_string, NULL},
+    {"delegation", NULL, false, &body_delegation, NULL},
     {"defaults", NULL, false, &body_string_map, NULL},
     {"overrides", NULL, false, &body_string_map, NULL},
 };
-static const struct body body_create_warehouse_request = {.types = BODY_OBJECT, .fields = fields_create_warehouse_request, .n_fields = 7};
+static const struct body body_create_warehouse_request = {.types = BODY_OBJECT, .fields = fields_create_warehouse_request, .n_fields = 8};
 static const struct body_field fields_change_warehouse_request[] = {
     {"version", NULL, false, &body_any_int64, NULL},
     {"name", NULL, false, &body_any_string, NULL},
@@ -486,10 +494,11 @@ static const struct body_field fields_change_warehouse_request[] = {
     {"storage", NULL, false, &body_storage, NULL},
     {"credentials", NULL, false, &body_credentials, NULL},
     {"allowed-locations", NULL, false, &body_any_list_of_string, NULL},
+    {"delegation", NULL, false, &body_delegation, NULL},
     {"defaults", NULL, false, &body_string_map, NULL},
     {"overrides", NULL, false, &body_string_map, NULL},
 };
-static const struct body body_change_warehouse_request = {.types = BODY_OBJECT, .fields = fields_change_warehouse_request, .n_fields = 9};
+static const struct body body_change_warehouse_request = {.types = BODY_OBJECT, .fields = fields_change_warehouse_request, .n_fields = 10};
 
 static const struct param params_get_config[] = {
     {"warehouse", IN_QUERY, PARAM_STRING, false, 0, 2048, NULL},
@@ -980,12 +989,12 @@ const struct op op_rows[OP_COUNT] = {
         .n_params = 4,
         .body = NULL,
         .body_required = false,
-        .lane = LANE_SLOW,
+        .lane = LANE_FAST,
         .lookup = LOOKUP_TABLE,
         .body_limit = 0,
         .success = 200,
         .mutates = false,
-        .served = false,
+        .served = true,
     },
     [OP_SIGN_REQUEST] = {
         .id = OP_SIGN_REQUEST,

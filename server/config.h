@@ -59,6 +59,14 @@
         "External id that the role's trust policy asks for")                                       \
     X(sts_endpoint, TEXT, "FIRN_STS_ENDPOINT", "", 0, 0,                                           \
         "URL of the token service that gives the keys of roles; default: AWS's of the region")     \
+    X(s3_vend_role_arn, TEXT, "FIRN_S3_VEND_ROLE_ARN", "", 0, 0,                                   \
+        "Role whose keys clients get, limited to their table's location; unset: they get none")    \
+    X(s3_vend_duration, SECONDS, "FIRN_S3_VEND_DURATION", "3600", 900, 43200,                      \
+        "How long such keys are good")                                                             \
+    X(s3_vend_static, BOOL, "FIRN_S3_VEND_STATIC", "false", 0, 0,                                  \
+        "Clients get the server's own static keys, which reach everything that it reaches")        \
+    X(s3_client_endpoint, TEXT, "FIRN_S3_CLIENT_ENDPOINT", "", 0, 0,                               \
+        "URL at which clients find the S3 store; default: FIRN_S3_ENDPOINT")                       \
     X(s3_path_style, TEXT, "FIRN_S3_PATH_STYLE", "auto", 0, 0,                                     \
         "true: bucket in the path; false: in the host name; auto: by the endpoint")                \
     X(secret_keys, SECRET, "FIRN_SECRET_KEYS", "", 0, 0,                                           \

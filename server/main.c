@@ -17,6 +17,7 @@
 #include "serve.h"
 #include "sql.h"
 #include "store.h"
+#include "vend.h"
 
 enum { FILES_MAX = 65536, LARGE_BYTES = 1024 * 1024, WORDS_MAX = 2 };
 
@@ -76,7 +77,7 @@ static int run_check(const struct config *conf, char *const *words, struct err *
     }
     line("warehouse", serve_open_store(arena, &now, secrets, &store, err), err, &ok);
     if (store)
-        line("storage", store_probe(store, err), err, &ok);
+        line("storage", store_probe(store, err) && vend_probe(store, err), err, &ok);
     return ok ? 0 : 1;
 }
 

@@ -13,12 +13,13 @@
 #include "sql_warehouse.h"
 #include "store.h"
 #include "uuid.h"
+#include "vend.h"
 
 enum { PAGE = 100, NAME_MAX_BYTES = 128 };
 
 /* The members of a profile, as they lie in the row. */
 static const char *const members[] = {
-    "storage", "credentials", "allowed-locations", "defaults", "overrides"};
+    "storage", "credentials", "allowed-locations", "delegation", "defaults", "overrides"};
 
 static void decref(void *json)
 {
@@ -299,7 +300,7 @@ static bool try_storage(
     struct store_conf conf;
 
     store_conf_of(a, m, h, &conf);
-    if (!store_open(&conf, &store, err) || !store_probe(store, err))
+    if (!store_open(&conf, &store, err) || !store_probe(store, err) || !vend_probe(store, err))
         return as_refusal(h, err);
     *warning = arena_dup(a, store_warning(store));
     return true;
@@ -308,7 +309,8 @@ static bool try_storage(
 static bool touches_storage(const json_t *body)
 {
     return json_object_get(body, "storage") || json_object_get(body, "credentials") ||
-           json_object_get(body, "base-location") || json_object_get(body, "allowed-locations");
+           json_object_get(body, "base-location") || json_object_get(body, "allowed-locations") ||
+           json_object_get(body, "delegation");
 }
 
 /* Told before anything else that is wrong with a second warehouse of the name. */

@@ -2,6 +2,7 @@
 #include "call.h"
 #include "config.h"
 #include "metric.h"
+#include "vend.h"
 #include "warehouses.h"
 
 bool op_get_description(struct call *c)
@@ -63,6 +64,9 @@ static void put_texts(struct buf *b, json_t *texts, const char *sep)
     }
 }
 
+/* Java sends the header that asks for credentials only when it is told to. */
+#define ASKS "header.X-Iceberg-Access-Delegation"
+
 static void decref(void *json)
 {
     json_decref(json);
@@ -77,8 +81,12 @@ static void put_settings(struct call *c, struct buf *b, const struct sql_warehou
         profile = json_loadb(row->profile.p, row->profile.n, 0, NULL);
     if (profile)
         (void)arena_hold(c->arena, profile, decref);
+    const json_t *defaults = json_object_get(profile, "defaults");
+    bool asks = vend_offered(catalog_store(c->catalog)) && !json_object_get(defaults, ASKS);
     buf_puts(b, "{\"defaults\":{");
-    put_texts(b, json_object_get(profile, "defaults"), "");
+    if (asks)
+        buf_puts(b, "\"" ASKS "\":\"vended-credentials\"");
+    put_texts(b, defaults, asks ? "," : "");
     buf_puts(b, "},\"overrides\":{\"namespace-separator\":\"%1F\"");
     if (profile) {
         buf_puts(b, ",\"prefix\":");
@@ -116,7 +124,6 @@ bool op_get_config(struct call *c)
     }
 
 UNSERVED(get_token)
-UNSERVED(load_credentials)
 UNSERVED(sign_request)
 UNSERVED(plan_table_scan)
 UNSERVED(fetch_planning_result)

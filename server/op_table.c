@@ -6,6 +6,7 @@
 #include "metric.h"
 #include "reports.h"
 #include "table.h"
+#include "vending.h"
 
 bool op_list_tables(struct call *c)
 {
@@ -16,12 +17,22 @@ bool op_list_tables(struct call *c)
     return reply_identifiers(c, ns, names, n, next);
 }
 
+/* The table that a body names. */
+static struct ident new_ident(const struct call *c)
+{
+    const json_t *name = json_object_get(c->json, "name");
+    return (struct ident){
+        call_ns(c), {json_string_value(name), json_string_length(name)}
+    };
+}
+
 bool op_create_table(struct call *c)
 {
     struct caller by = call_caller(c);
     struct loaded t;
     TRY(table_create(c->arena, c->catalog, &by, call_ns(c), c->json, &t, &c->err));
-    return reply_loaded(c, &t, VARIANT_ALL);
+    const struct ident id = new_ident(c);
+    return vending_reply(c, &id, &t, VARIANT_ALL);
 }
 
 static enum variant call_variant(const struct call *c)
@@ -38,13 +49,19 @@ bool op_load_table(struct call *c)
 
     TRY(call_need_object(c, SQL_TABLE));
     enum variant v = call_variant(c);
-    if (reply_client_has(c, v, &etag)) {
+    if (vending_asked(c) ? vending_client_has(c, v, &etag) : reply_client_has(c, v, &etag)) {
         TRY(object_check_file(catalog, row, &c->err));
         return reply_not_modified(c, etag);
     }
     struct ident id = call_ident(c);
     TRY(table_load(c->arena, catalog, &id, row, &t, &c->err));
-    return reply_loaded(c, &t, v);
+    return vending_reply(c, &id, &t, v);
+}
+
+bool op_load_credentials(struct call *c)
+{
+    TRY(call_need_object(c, SQL_TABLE));
+    return vending_credentials(c);
 }
 
 bool op_table_exists(struct call *c)
@@ -98,7 +115,8 @@ bool op_register_table(struct call *c)
     struct caller by = call_caller(c);
     struct loaded t;
     TRY(table_register(c->arena, c->catalog, &by, call_ns(c), c->json, &t, &c->err));
-    return reply_loaded(c, &t, VARIANT_ALL);
+    const struct ident id = new_ident(c);
+    return vending_reply(c, &id, &t, VARIANT_ALL);
 }
 
 bool op_unregister_table(struct call *c)

@@ -7,6 +7,8 @@
 #include "config.h"
 #include "secrets.h"
 
+enum { VEND_MIN_S = 900, VEND_MAX_S = 43200 }; /* of AWS's roles */
+
 static const char *or_null(const char *text)
 {
     return *text ? text : NULL;
@@ -39,6 +41,10 @@ void profile_of_settings(
         .s3_role_arn = or_null(conf->s3_role_arn),
         .s3_external_id = or_null(conf->s3_external_id),
         .sts_endpoint = or_null(conf->sts_endpoint),
+        .vend_role_arn = or_null(conf->s3_vend_role_arn),
+        .vend_duration_s = (int)(conf->s3_vend_duration / 1000000),
+        .vend_static = conf->s3_vend_static ? STORE_SHARE_KEYS : STORE_SHARE_NONE,
+        .client_endpoint = or_null(conf->s3_client_endpoint),
         .s3_style = style_of(conf->s3_path_style),
     };
     own_keys(conf, out);
@@ -74,6 +80,32 @@ static const char *const *texts_at(struct arena *a, const json_t *object, const 
     return texts;
 }
 
+/* Clients get credentials only where the profile lists that way. */
+static bool vends(const json_t *profile)
+{
+    const json_t *ways = json_object_get(profile, "delegation");
+
+    for (size_t i = 0; i < json_array_size(ways); i++) {
+        const char *way = json_string_value(json_array_get(ways, i));
+        if (way && strcmp(way, "vended-credentials") == 0)
+            return true;
+    }
+    return false;
+}
+
+static void vending(const json_t *profile, struct store_conf *out)
+{
+    const json_t *storage = json_object_get(profile, "storage");
+
+    if (!vends(profile))
+        return;
+    out->vend_role_arn = text_at(storage, "vend-role-arn");
+    out->vend_duration_s = (int)json_integer_value(json_object_get(storage, "vend-duration"));
+    out->client_endpoint = text_at(storage, "client-endpoint");
+    if (!out->vend_role_arn && json_is_true(json_object_get(storage, "vend-static")))
+        out->vend_static = STORE_SHARE_KEYS;
+}
+
 void profile_store(struct arena *a, const struct config *conf, struct str base,
     const json_t *profile, struct store_conf *out)
 {
@@ -94,6 +126,7 @@ void profile_store(struct arena *a, const struct config *conf, struct str base,
     };
     if (!profile_has_keys(profile))
         own_keys(conf, out);
+    vending(profile, out);
 }
 
 static void decref(void *json)
@@ -190,6 +223,36 @@ static bool check_keys(const json_t *profile, struct err *err)
         "/credentials/access-key-id: required member of static credentials is missing");
 }
 
+static bool check_duration(const json_t *storage, struct err *err)
+{
+    const json_t *duration = json_object_get(storage, "vend-duration");
+
+    if (!json_is_integer(duration) ||
+        (json_integer_value(duration) >= VEND_MIN_S && json_integer_value(duration) <= VEND_MAX_S))
+        return true;
+    return err_set(err, ERR_INVALID_ARGUMENT,
+        "/storage/vend-duration: expected %d to %d seconds, found %lld", VEND_MIN_S, VEND_MAX_S,
+        (long long)json_integer_value(duration));
+}
+
+/* The server's own identity is never handed out, only keys that the warehouse brought along. */
+static bool check_vending(const json_t *profile, struct err *err)
+{
+    const json_t *storage = json_object_get(profile, "storage");
+    bool by_role = str_from(text_at(storage, "vend-role-arn")).n > 0;
+
+    TRY(check_duration(storage, err));
+    if (!vends(profile) || by_role)
+        return true;
+    if (!json_is_true(json_object_get(storage, "vend-static")))
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "/delegation/0: credentials can be vended by /storage/vend-role-arn, which is missing");
+    if (profile_has_keys(profile) && !text_at(storage, "role-arn"))
+        return true;
+    return err_set(err, ERR_INVALID_ARGUMENT,
+        "/storage/vend-static: expected static keys in /credentials and no /storage/role-arn");
+}
+
 bool profile_check(struct arena *a, const struct config *conf, struct str base,
     const json_t *profile, struct err *err)
 {
@@ -205,5 +268,7 @@ bool profile_check(struct arena *a, const struct config *conf, struct str base,
     }
     TRY(check_endpoint(conf, storage, "endpoint", err));
     TRY(check_endpoint(conf, storage, "sts-endpoint", err));
+    TRY(check_endpoint(conf, storage, "client-endpoint", err));
+    TRY(check_vending(profile, err));
     return check_keys(profile, err);
 }

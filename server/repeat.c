@@ -6,12 +6,28 @@
 #include "config.h"
 #include "keep.h"
 #include "metric.h"
+#include "table.h"
+#include "vending.h"
 
 static bool replay_loaded(struct call *c, const struct sql_answer *kept)
 {
     struct loaded t;
     TRY(keep_object(c->arena, c->catalog, kept, &t, &c->err));
     return reply_loaded(c, &t, VARIANT_ALL);
+}
+
+/* Keys for the table as they are now. */
+static bool replay_table(struct call *c, const struct sql_answer *kept)
+{
+    const json_t *name = json_object_get(c->json, "name");
+    const struct ident id = {
+        call_ns(c), {json_string_value(name), json_string_length(name)}
+    };
+    struct loaded t;
+    TRY(keep_object(c->arena, c->catalog, kept, &t, &c->err));
+    if (vending_asked(c))
+        TRY(table_locate(c->arena, c->catalog, &id, &t, &c->err));
+    return vending_reply(c, &id, &t, VARIANT_ALL);
 }
 
 static bool replay_commit(struct call *c, const struct sql_answer *kept)
@@ -28,8 +44,8 @@ static const struct {
 } replays[] = {
     {OP_CREATE_NAMESPACE,  replay_create_namespace },
     {OP_UPDATE_PROPERTIES, replay_update_properties},
-    {OP_CREATE_TABLE,      replay_loaded           },
-    {OP_REGISTER_TABLE,    replay_loaded           },
+    {OP_CREATE_TABLE,      replay_table            },
+    {OP_REGISTER_TABLE,    replay_table            },
     {OP_UPDATE_TABLE,      replay_commit           },
     {OP_UNREGISTER_TABLE,  replay_commit           },
     {OP_CREATE_VIEW,       replay_loaded           },

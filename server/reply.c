@@ -231,26 +231,41 @@ static void loaded_body(struct call *c, const struct loaded *t, enum variant v, 
     body(c, pieces, n + 2);
 }
 
-static void loaded_headers(struct call *c, const struct loaded *t, enum variant v)
+static void loaded_headers(
+    struct call *c, const struct loaded *t, struct str etag, struct str cache_control)
 {
-    begin(c, 200, t->staged ? STR("no-store") : STR("private, no-cache"));
+    begin(c, 200, t->staged ? STR("no-store") : cache_control);
     if (!t->staged)
-        reply_header(c, "ETag", metadata_etag(t->metadata, v));
+        reply_header(c, "ETag", etag);
     reply_header(c, "Vary", STR(VARY));
+}
+
+static bool is_at_hand(struct call *c, const struct loaded *t, enum variant v)
+{
+    return !accepts_gzip(c) || !metadata_pack_blocks(t->metadata, v) ||
+           err_set(&c->err, ERR_WOULD_BLOCK, "the document is large and not yet packed");
 }
 
 bool reply_loaded(struct call *c, const struct loaded *t, enum variant v)
 {
-    if (accepts_gzip(c) && metadata_pack_blocks(t->metadata, v))
-        return err_set(&c->err, ERR_WOULD_BLOCK, "the document is large and not yet packed");
-    loaded_headers(c, t, v);
+    TRY(is_at_hand(c, t, v));
+    loaded_headers(c, t, metadata_etag(t->metadata, v), STR("private, no-cache"));
     loaded_body(c, t, v, STR(",\"config\":{}}"));
+    return true;
+}
+
+bool reply_loaded_with(
+    struct call *c, const struct loaded *t, enum variant v, const struct reply_more *more)
+{
+    TRY(is_at_hand(c, t, v));
+    loaded_headers(c, t, more->etag, STR("no-store"));
+    loaded_body(c, t, v, more->tail);
     return true;
 }
 
 bool reply_commit(struct call *c, const struct loaded *t)
 {
-    loaded_headers(c, t, VARIANT_ALL);
+    loaded_headers(c, t, metadata_etag(t->metadata, VARIANT_ALL), STR("private, no-cache"));
     loaded_body(c, t, VARIANT_ALL, STR("}"));
     return true;
 }
@@ -314,7 +329,7 @@ static struct str without_suffix(struct str tag)
     return tag;
 }
 
-static struct str bare_tag(struct str tag)
+struct str reply_bare_tag(struct str tag)
 {
     tag = without_suffix(str_trim(tag));
     if (str_starts(tag, STR("W/")))
@@ -327,10 +342,10 @@ static struct str bare_tag(struct str tag)
 bool reply_etag_matches(const struct call *c, struct str etag)
 {
     struct str rest = call_header(c, HEADER_IF_NONE_MATCH);
-    struct str ours = bare_tag(etag);
+    struct str ours = reply_bare_tag(etag);
     while (rest.p) {
         struct str tag = str_trim(str_cut(&rest, ','));
-        if (str_eq(tag, STR("*")) || str_eq(bare_tag(tag), ours))
+        if (str_eq(tag, STR("*")) || str_eq(reply_bare_tag(tag), ours))
             return true;
     }
     return false;

@@ -41,6 +41,13 @@ bool reply_document(struct call *c, int status, struct str text);
  * Cache-Control: private, no-cache, Vary: Accept-Encoding, X-Iceberg-Access-Delegation. Staged: no
  * metadata-location, no ETag. gzip, when accepted, joins the kept segment with head and tail. */
 bool reply_loaded(struct call *c, const struct loaded *t, enum variant v);
+/* The same with secrets at the end, not to be stored by anybody on the way. */
+struct reply_more {
+    struct str tail; /* what follows the metadata, to the end */
+    struct str etag;
+};
+bool reply_loaded_with(
+    struct call *c, const struct loaded *t, enum variant v, const struct reply_more *more);
 /* CommitTableResponse: the same without config. */
 bool reply_commit(struct call *c, const struct loaded *t);
 /* Writes the levels of a namespace as a JSON array. */
@@ -54,6 +61,8 @@ MUST bool reply_identifiers(
     struct call *c, struct str ns, const struct str *names, size_t n, struct str next);
 /* 304 with the tag. */
 bool reply_not_modified(struct call *c, struct str etag);
+/* A tag as If-None-Match lists it, without W/, quotes and what proxies append. */
+struct str reply_bare_tag(struct str tag);
 /* Does the request's If-None-Match name the tag? Lists, "*", W/ and quotes are understood. */
 bool reply_etag_matches(const struct call *c, struct str etag);
 /* Does it name the state of the row that was found? *etag: its tag. */

@@ -10,6 +10,7 @@ What it runs on comes from the environment, so that one test runs on every pair:
     FIRN_TEST_PG_PREPARED FIRN_PG_PREPARED of every server: "false" where the cluster is behind an old pooler
     FIRN_TEST_STORE       "file" or "s3"
     FIRN_TEST_S3_ENDPOINT, _ACCESS_KEY, _SECRET_KEY, _BUCKET, _REGION
+    FIRN_TEST_STS_ENDPOINT, _ROLE_ARN, _S3_CLIENT_ENDPOINT: for servers that hand out credentials
     FIRN_TEST_TMP         folder for databases, warehouses and logs
 
 With FIRN_TEST_URL nothing is started: Server() then stands for an installation that runs there, its
@@ -220,6 +221,13 @@ class S3Store:
     def clear(self):
         for uri in self.list():
             self.delete(uri)
+
+
+def vending():
+    """Settings of a server whose clients get credentials for the store of the environment."""
+    return {"FIRN_S3_VEND_ROLE_ARN": os.environ["FIRN_TEST_ROLE_ARN"],
+            "FIRN_STS_ENDPOINT": os.environ["FIRN_TEST_STS_ENDPOINT"],
+            "FIRN_S3_CLIENT_ENDPOINT": os.environ.get("FIRN_TEST_S3_CLIENT_ENDPOINT", "")}
 
 
 # --- the server ---------------------------------------------------------------

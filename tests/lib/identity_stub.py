@@ -185,6 +185,7 @@ class Identity(_Service):
         self.session = "imds-" + secrets.token_hex(16)
         self.external_id = None
         self.requests = []
+        self.forms = []  # of requests to the security token service
 
     # -- settings of a server that uses one of the services
 
@@ -247,6 +248,7 @@ class Identity(_Service):
     def answer_sts(self, request):
         form = dict(urllib.parse.parse_qsl(request.body.decode(), strict_parsing=True))
         action = form["Action"]
+        self.forms.append(form)
         if form["RoleArn"] != self.role or form["Version"] != "2011-06-15" or not form["RoleSessionName"]:
             return _error(403, "AccessDenied", "not this role")
         if action == "AssumeRoleWithWebIdentity":

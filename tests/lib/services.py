@@ -171,6 +171,9 @@ class S3(Service):
             "FIRN_TEST_STS_ACCESS_KEY": self["STS_ACCESS_KEY"],
             "FIRN_TEST_STS_SECRET_KEY": self["STS_SECRET_KEY"],
             "FIRN_TEST_ROLE_ARN": self["ROLE_ARN"],
+            # one that its own sessions may assume: on RGW that is any role
+            "FIRN_TEST_OPEN_ROLE_ARN": self.values.get("OPEN_ROLE_ARN", self["ROLE_ARN"]),
+            "FIRN_TEST_S3_CLIENT_ENDPOINT": self.values.get("CLIENT_ENDPOINT", ""),
         }
 
 
@@ -178,8 +181,12 @@ class Seaweed(S3):
     script = "seaweedfs.sh"
     ports = 8
 
+    def __init__(self, folder, session="12h"):
+        super().__init__(folder)
+        self.session = session  # the longest life of temporary keys
+
     def settings(self):
-        return {"WEED": os.environ.get("FIRN_TEST_WEED", "weed")}
+        return {"WEED": os.environ.get("FIRN_TEST_WEED", "weed"), "SESSION": self.session}
 
 
 class Rgw(S3):

@@ -46,7 +46,7 @@ RIGHT = {
     "loadView": None, "replaceView": lambda api, ns: {"updates": replace_version(representation("SELECT 2"))},
     "dropView": None, "viewExists": None, "renameView": lambda api, ns: rename(ns, "v", "new"),
     "registerView": lambda api, ns: left_behind(api, ns, view=True), "listFunctions": None,
-    "loadFunction": None,
+    "loadFunction": None, "loadCredentials": None,
 }
 NOBODY = {"createNamespace", "getConfig", "getDescription", "listNamespaces", "renameTable", "renameView", "commitTransaction"}
 

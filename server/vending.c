@@ -1,0 +1,220 @@
+#include "vending.h"
+
+#include "call.h"
+#include "clock.h"
+#include "log.h"
+#include "object.h"
+#include "secret.h"
+#include "vend.h"
+
+enum { TEXT_MAX = 64 * 1024 };
+
+static struct store *store_of(const struct call *c)
+{
+    return catalog_store(c->catalog);
+}
+
+bool vending_asked(const struct call *c)
+{
+    struct str rest = call_header(c, HEADER_ACCESS_DELEGATION);
+
+    while (rest.p)
+        if (str_eq_nocase(str_trim(str_cut(&rest, ',')), STR("vended-credentials")))
+            return vend_offered(store_of(c));
+    return false;
+}
+
+/* --- the words of clients ----------------------------------------------------------------------
+ */
+
+static void put(struct buf *b, const char *key, struct str value)
+{
+    buf_puts(b, ",\"");
+    buf_puts(b, key);
+    buf_puts(b, "\":");
+    buf_json_str(b, value);
+}
+
+/* From its base the client makes the address of it; Java refreshes only when it is told. */
+static struct str refresh_path(struct call *c, const struct ident *id)
+{
+    struct buf b;
+
+    buf_init(&b, TEXT_MAX);
+    buf_puts(&b, "v1/");
+    if (c->route.prefix.p) {
+        buf_str(&b, str_pct_encode(c->arena, c->route.prefix, ""));
+        buf_putc(&b, '/');
+    }
+    buf_puts(&b, "namespaces/");
+    for (struct str rest = id->ns; rest.p;) {
+        buf_str(&b, str_pct_encode(c->arena, str_cut(&rest, IDENT_SEPARATOR), ""));
+        buf_puts(&b, rest.p ? "%1F" : "/tables/");
+    }
+    buf_str(&b, str_pct_encode(c->arena, id->name, ""));
+    buf_puts(&b, "/credentials");
+    return buf_take(&b, c->arena);
+}
+
+/* Java, Go and DuckDB read s3.session-token-expires-at-ms, Go also expiration-time; Java, Rust and
+ * DuckDB read path-style-access, PyIceberg and Go force-virtual-addressing; DuckDB needs a region,
+ * and PyIceberg takes an endpoint from the table's properties where none is said. id: NULL where
+ * there is no table yet. */
+static void put_config(
+    struct call *c, struct buf *b, const struct ident *id, const struct vended *k)
+{
+    bool in_path = k->style == VEND_BUCKET_IN_PATH;
+
+    buf_puts(b, "{\"s3.access-key-id\":");
+    buf_json_str(b, k->id);
+    put(b, "s3.secret-access-key", k->secret);
+    if (k->token.n > 0)
+        put(b, "s3.session-token", k->token);
+    if (k->expires_ms > 0) {
+        struct str at = arena_printf(c->arena, "%lld", (long long)k->expires_ms);
+        put(b, "s3.session-token-expires-at-ms", at);
+        put(b, "expiration-time", at);
+        if (id)
+            put(b, "client.refresh-credentials-endpoint", refresh_path(c, id));
+    }
+    put(b, "s3.endpoint", k->endpoint);
+    put(b, "s3.region", k->region);
+    put(b, "client.region", k->region);
+    put(b, "s3.path-style-access", in_path ? STR("true") : STR("false"));
+    put(b, "s3.force-virtual-addressing", in_path ? STR("false") : STR("true"));
+    buf_putc(b, '}');
+}
+
+/* Everything beneath the location, and nothing whose name begins as it does. */
+static void put_credentials(struct call *c, struct buf *b, struct str location, struct str config)
+{
+    while (str_ends(location, STR("/")))
+        location.n--;
+    buf_puts(b, "\"storage-credentials\":[{\"prefix\":");
+    buf_json_str(b, arena_printf(c->arena, "%.*s/", STR_ARG(location)));
+    buf_puts(b, ",\"config\":");
+    buf_str(b, config);
+    buf_puts(b, "}]}");
+}
+
+/* The text is wiped with the arena. */
+static struct str take_secret(struct call *c, struct buf *b)
+{
+    struct str s = buf_take(b, c->arena);
+    char *p;
+
+    memcpy(&p, &s.p, sizeof p); /* the arena's own memory */
+    secret_wipe_with(c->arena, p, s.n);
+    return s;
+}
+
+static struct str config_text(struct call *c, const struct ident *id, const struct vended *keys)
+{
+    struct buf b;
+
+    buf_init(&b, TEXT_MAX);
+    buf_reserve(&b, TEXT_MAX / 16); /* so that no copy is left behind */
+    put_config(c, &b, id, keys);
+    return take_secret(c, &b);
+}
+
+/* --- loads -------------------------------------------------------------------------------------
+ */
+
+/* Nobody may do less than all to a table, so that what a client gets is for writing. */
+static bool ask(struct call *c, struct str location, struct vended *out)
+{
+    return vend_get(c->arena, store_of(c), location, VEND_WRITE, out, &c->err);
+}
+
+/* A place of which no policy can speak, or that is no longer the warehouse's, is the table's fate:
+ * its metadata is shown all the same, and /credentials says why there are none. */
+static bool goes_without(const struct call *c)
+{
+    if (c->err.kind == ERR_STORE_BAD_URI || c->err.kind == ERR_STORE_DENIED)
+        return true;
+    return c->op->mutates && c->err.kind != ERR_WOULD_BLOCK;
+}
+
+/* W/"HASH" and until when it speaks for the credentials too: W/"HASH.wMILLISECONDS". */
+static struct str tag_until(struct arena *a, struct str etag, int64_t fresh_ms)
+{
+    return arena_printf(
+        a, "%.*s.w%lld\"", STR_ARG(str_sub(etag, 0, etag.n - 1)), (long long)fresh_ms);
+}
+
+bool vending_reply(struct call *c, const struct ident *id, const struct loaded *t, enum variant v)
+{
+    struct vended keys;
+    struct buf b;
+
+    if (!vending_asked(c) || !t->location.p)
+        return reply_loaded(c, t, v);
+    if (!ask(c, t->location, &keys)) {
+        if (!goes_without(c))
+            return false;
+        err_clear(&c->err);
+        return reply_loaded(c, t, v);
+    }
+    struct str config = config_text(c, t->staged ? NULL : id, &keys);
+    buf_init(&b, (size_t)2 * TEXT_MAX);
+    buf_reserve(&b, 2 * config.n + t->location.n * 6 + 64);
+    buf_puts(&b, ",\"config\":");
+    buf_str(&b, config);
+    buf_putc(&b, ',');
+    put_credentials(c, &b, t->location, config);
+    const struct reply_more more = {.tail = take_secret(c, &b),
+        .etag = tag_until(c->arena, metadata_etag(t->metadata, v), keys.fresh_ms)};
+    return reply_loaded_with(c, t, v, &more);
+}
+
+/* "HASH.w1764500000000" */
+static bool is_fresh(struct str tag, struct str hash, int64_t *fresh_ms)
+{
+    struct str rest = tag;
+
+    if (!str_eq(str_cut(&rest, '.'), hash) || !str_starts(rest, STR("w")))
+        return false;
+    return str_to_i64(str_sub(rest, 1, rest.n - 1), fresh_ms) && *fresh_ms > clock_ms();
+}
+
+bool vending_client_has(struct call *c, enum variant v, struct str *etag)
+{
+    struct str rest = call_header(c, HEADER_IF_NONE_MATCH);
+    struct str plain = metadata_etag_of(c->arena, c->found.object.metadata_location, v);
+    struct str hash = reply_bare_tag(plain);
+    int64_t fresh_ms = 0;
+
+    while (rest.p) {
+        if (!is_fresh(reply_bare_tag(str_cut(&rest, ',')), hash, &fresh_ms))
+            continue;
+        *etag = tag_until(c->arena, plain, fresh_ms);
+        return true;
+    }
+    return false;
+}
+
+/* --- the credentials alone ---------------------------------------------------------------------
+ */
+
+bool vending_credentials(struct call *c)
+{
+    const struct ident id = call_ident(c);
+    struct str location = c->found.object.location;
+    struct vended keys;
+    struct buf b;
+
+    if (!vend_offered(store_of(c)))
+        return reply_document(c, 200, STR("{\"storage-credentials\":[]}"));
+    if (!ask(c, location, &keys)) {
+        if (c->err.kind == ERR_STORE_BAD_URI || c->err.kind == ERR_STORE_DENIED)
+            return err_as(&c->err, ERR_INVALID_ARGUMENT);
+        return false;
+    }
+    struct str config = config_text(c, &id, &keys);
+    buf_init(&b, TEXT_MAX);
+    buf_reserve(&b, config.n + location.n * 6 + 64);
+    buf_putc(&b, '{');
+    put_credentials(c, &b, location, config);
+    return reply_document(c, 200, take_secret(c, &b));
+}

@@ -1,0 +1,167 @@
+"""Credentials for clients over time: asked for once, kept, renewed, and what happens while nobody gives any. The token
+service and the store are ours, so that keys live seconds; the store limits nothing."""
+
+import base64
+import json
+import secrets
+import time
+
+import pytest
+
+from firn_client import SLOWNESS, Api, in_parallel, ns_path, simple
+from firn_server import Server
+from identity_stub import Identity, Keys, Store
+
+ASKS = {"X_Iceberg_Access_Delegation": "vended-credentials"}
+
+
+@pytest.fixture
+def keys():
+    return Keys()
+
+
+@pytest.fixture
+def store(keys):
+    with Store(keys) as one:
+        yield one
+
+
+@pytest.fixture
+def identity(keys):
+    with Identity(keys) as one:
+        yield one
+
+
+@pytest.fixture
+def firn(store, identity, keys):
+    own = keys.draw(token=False)
+    firn = Server(store=store, env={
+        "FIRN_S3_ACCESS_KEY_ID": own["id"], "FIRN_S3_SECRET_ACCESS_KEY": own["secret"],
+        "FIRN_STS_ENDPOINT": identity.url, "FIRN_S3_VEND_ROLE_ARN": identity.role,
+        "FIRN_WAREHOUSE_ENDPOINTS": "*",
+        "FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode()})
+    with firn:
+        yield firn
+        identity.mode = "good"
+    log = firn.log_text()
+    for secret in keys.secrets():
+        assert secret not in log
+
+
+@pytest.fixture
+def api(firn):
+    client = Api(firn)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def table(api):
+    table = api.table(api.new_namespace())
+    table.load().ok()
+    return table
+
+
+def key_of(answer):
+    config = answer.ok().json["storage-credentials"][0]["config"]
+    return config["s3.access-key-id"]
+
+
+def test_what_is_asked_for(api, table, identity):
+    """The role, for the time that is set, never without a policy; the policy names the table's folder and no other."""
+    table.load(**ASKS).ok()
+    [form] = identity.forms
+    assert form["RoleArn"] == identity.role and form["DurationSeconds"] == "3600"
+    assert form["RoleSessionName"] == "firn-" + table.location.rpartition("/")[2].replace(" ", "_")[:59]
+    policy = json.loads(form["Policy"])
+    folder = table.location.removeprefix("s3://")
+    objects, listing, _ = policy["Statement"]
+    assert objects["Resource"] == f"arn:aws:s3:::{folder}/*"
+    assert {"s3:GetObject", "s3:PutObject", "s3:DeleteObject"} <= set(objects["Action"])
+    key = folder.partition("/")[2]
+    assert listing["Condition"] == {"StringLike": {"s3:prefix": [key + "/", key + "/*"]}}
+    assert len(form["Policy"]) < 1000 and " " not in form["Policy"]
+
+
+def test_renewed_at_half_their_life(api, table, identity):
+    """The same until then, others afterwards; a tag ends with the credentials that came with it."""
+    identity.life = 6 * SLOWNESS
+    first = table.load(**ASKS)
+    assert key_of(table.load(**ASKS)) == key_of(first)
+    table.load(If_None_Match=first.etag, **ASKS).expect(304)
+    deadline = time.monotonic() + identity.life / 2
+    while time.monotonic() < deadline:
+        time.sleep(0.1)
+    second = table.load(If_None_Match=first.etag, **ASKS)
+    assert key_of(second) != key_of(first) and second.etag != first.etag
+    assert key_of(api.get(table.path + "/credentials")) == key_of(second)
+    assert len(identity.forms) == 2
+
+
+def test_one_asks_for_all(api, firn, table, identity):
+    """Loads of one table at once lead to one request; meanwhile loads that want nothing wait for nobody."""
+    identity.mode = "stalls"
+
+    def load(i):
+        if i:
+            return key_of(table.load(**ASKS))
+        begun = time.monotonic()
+        while not identity.requests:
+            time.sleep(0.01)
+        for _ in range(20):
+            table.load().ok()
+        took = time.monotonic() - begun
+        identity.mode = "good"
+        return took
+
+    took, *given = in_parallel(13, load)
+    assert took < 5 * SLOWNESS and len(set(given)) == 1
+    assert len(identity.forms) == firn.metric("firn_vend_requests_total") == 1
+    assert firn.metric("firn_vended_total") == 12
+
+
+def test_while_there_are_none(api, firn, table, identity):
+    """What was given is given until half its life; then a load that wants some asks to come again."""
+    other = api.table(table.ns)
+    first = key_of(table.load(**ASKS))
+    identity.mode = "broken"
+    assert key_of(table.load(**ASKS)) == first
+    for answer in (other.load(**ASKS), api.get(other.path + "/credentials")):
+        answer.fails(503)
+        assert answer.header("Retry-After") == "1" and "token service" not in str(answer)
+    other.load().ok()
+    made = api.request("POST", f"{ns_path(table.ns)}/tables", {"name": "late", "schema": simple()},
+                       {"X-Iceberg-Access-Delegation": "vended-credentials"}).ok()
+    assert made.json["config"] == {} and api.exists(table.ns, "late")
+    assert firn.metric("firn_vend_failures_total") > 0
+    firn.wait_log("event=vend .*no credentials for ")
+    identity.mode = "good"
+    assert key_of(other.load(**ASKS)) != first
+
+
+def test_a_service_that_refuses(api, firn, table, identity):
+    """The reason is in the log, not in the answer."""
+    identity.mode = "refuses"
+    answer = table.load(**ASKS)
+    answer.fails(500)
+    assert "AccessDenied" not in str(answer)
+    firn.wait_log("no credentials for .*AccessDenied")
+    table.load().ok()
+
+
+def test_a_store_that_limits_nothing(api, firn, store, identity):
+    """Neither `firn check` nor the administration lets it pass, and nothing of the trial stays."""
+    done = firn.run("check")
+    assert done.returncode == 1 and "does not limit vended credentials" in done.stdout + done.stderr
+    pair = firn.extra
+    body = {"name": "open", "base-location": "s3://bucket/open", "delegation": ["vended-credentials"],
+            "storage": {"type": "s3", "endpoint": store.url, "region": "us-east-1", "sts-endpoint": identity.url,
+                        "vend-role-arn": identity.role},
+            "credentials": {"type": "static", "access-key-id": pair["FIRN_S3_ACCESS_KEY_ID"],
+                            "secret-access-key": pair["FIRN_S3_SECRET_ACCESS_KEY"]}}
+    api.post("/management/v1/warehouses", body).fails(400, contains="does not limit vended credentials")
+    assert not [key for key in store.objects if ".firn-probe" in key]
+    identity.mode = "broken"
+    api.post("/management/v1/warehouses", body).fails(400)
+    identity.mode = "good"
+    api.post("/management/v1/warehouses", body | {"delegation": []}).ok()
