@@ -204,7 +204,7 @@ def s3(run):
 def rgw(run):
     # RGW 16 takes no checksums behind a body; clients on newer SDKs have to be told
     env = storage_s3(run, run.rgw()) | {"AWS_REQUEST_CHECKSUM_CALCULATION": "when_required"}
-    api(run, "release", "-k", "table or commit", env=run.postgres().environment() | env)
+    api(run, "release", "-k", "table or commit or vending", env=run.postgres().environment() | env)
 
 
 # --- real judges ----------------------------------------------------------------------
@@ -279,6 +279,17 @@ def spark_short(run):
     story(run, "spark", {}, "--short")
 
 
+def vended(run):
+    """Clients that are told the address of the catalog and nothing of the store."""
+    env = run.postgres().environment() | run.seaweed().environment()
+    story(run, "pyiceberg", env, "--vended")
+    story(run, "duckdb", env, "--vended")
+
+
+def spark_vended(run):
+    story(run, "spark", run.postgres().environment() | run.seaweed().environment(), "--short", "--vended")
+
+
 def readme(run):
     run.counted("README", [PYTHON, ROOT / "tests/clients/readme/judge.py", "--spark"],
                 env={"FIRN_TEST_JARS": str(prepare.JARS)} | run.seaweed().environment())
@@ -345,6 +356,10 @@ PARTS = (
     Part("polars", "Polars on both pairs of database and store", polars, (*PG, "engines"), ("build",)),
     Part("iceberg-js", "iceberg-js on both pairs of database and store", iceberg_js, (*PG, "node"), ("build",)),
     Part("clickhouse", "ClickHouse (chDB) on SQLite and local files", clickhouse, (*BUILD, "engines"), ("build",)),
+    Part("vended", "PyIceberg and DuckDB with vended credentials only, PostgreSQL and SeaweedFS", vended, PG,
+         ("build",)),
+    Part("spark-vended", "Spark, the short story, with vended credentials only", spark_vended, (*PG, "spark"),
+         ("build", "spark")),
     Part("tidy", "clang-tidy", tidy, ("build", "clang")),
     Part("lint", "arrows, banned functions, sizes, words, format, generated files", lint,
          (*BUILD, "clang")),

@@ -1,4 +1,5 @@
-"""DuckDB's story: attach, create, write, read back, change, transactions over one and two tables."""
+"""DuckDB's story: attach, create, write, read back, change, transactions over one and two tables. With --vended it
+knows nothing of the store but what the catalog tells."""
 
 import glob
 import importlib.util
@@ -11,7 +12,7 @@ sys.path[:0] = [str(HERE.parents[1] / "lib"), str(HERE.parent)]
 
 import duckdb  # noqa: E402
 from firn_client import Api, ns_path, table_path  # noqa: E402
-from firn_server import Server  # noqa: E402
+from firn_server import Server, vending  # noqa: E402
 from steps import raises, step, tell  # noqa: E402
 
 
@@ -22,14 +23,15 @@ def connect(firn):
         folder = importlib.util.find_spec("duckdb_extension_" + name).submodule_search_locations[0]
         con.execute(f"LOAD '{glob.glob(folder + f'/extensions/*/{name}.duckdb_extension')[0]}'")
     store = firn.store.settings
-    if store:
+    vended = "FIRN_S3_VEND_ROLE_ARN" in firn.extra
+    if store and not vended:
         endpoint = urllib.parse.urlsplit(store["FIRN_S3_ENDPOINT"])
         con.execute(
             f"CREATE SECRET (TYPE s3, KEY_ID '{store['FIRN_S3_ACCESS_KEY_ID']}', SECRET '{store['FIRN_S3_SECRET_ACCESS_KEY']}', "
             f"ENDPOINT '{endpoint.netloc}', URL_STYLE 'path', USE_SSL {str(endpoint.scheme == 'https').lower()}, "
             f"REGION '{store['FIRN_S3_REGION']}')")
     con.execute(f"ATTACH 'main' AS c (TYPE iceberg, ENDPOINT '{firn.url}', AUTHORIZATION_TYPE 'none', "
-                "ACCESS_DELEGATION_MODE 'none', SUPPORT_NESTED_NAMESPACES true)")
+                f"ACCESS_DELEGATION_MODE '{'vended_credentials' if vended else 'none'}', SUPPORT_NESTED_NAMESPACES true)")
     return con
 
 
@@ -238,5 +240,5 @@ def drop(s):
 
 
 if __name__ == "__main__":
-    with Server() as server:
+    with Server(env=vending() if "--vended" in sys.argv else None) as server:
         sys.exit(tell(Story(server)))

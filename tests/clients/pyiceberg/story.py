@@ -1,4 +1,5 @@
-"""PyIceberg's story: everything that this client does through the catalog, on real tables."""
+"""PyIceberg's story: everything that this client does through the catalog, on real tables. With --vended it knows
+nothing of the store but what the catalog tells."""
 
 import concurrent.futures
 import datetime
@@ -13,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1] / "lib"), str(HERE.parent)]
 
 import pyarrow as pa  # noqa: E402
-from firn_server import Server  # noqa: E402
+from firn_server import Server, vending  # noqa: E402
 from pyiceberg.catalog import load_catalog  # noqa: E402
 from pyiceberg.exceptions import (  # noqa: E402
     CommitFailedException, NamespaceAlreadyExistsError, NamespaceNotEmptyError, NoSuchNamespaceError,
@@ -34,7 +35,7 @@ WRITERS, APPENDS = 4, 6
 
 
 def connect(url, settings):
-    """A catalog of its own; the store is told to the client, as the server hands out no credentials."""
+    """A catalog of its own; the client is told of the store unless the server hands out credentials."""
     names = {"FIRN_S3_ENDPOINT": "s3.endpoint", "FIRN_S3_REGION": "s3.region",
              "FIRN_S3_ACCESS_KEY_ID": "s3.access-key-id", "FIRN_S3_SECRET_ACCESS_KEY": "s3.secret-access-key"}
     store = {names[name]: value for name, value in settings.items() if name in names}
@@ -45,7 +46,8 @@ class Story:
     def __init__(self, firn):
         self.firn = firn
         self.store = firn.store
-        self.catalog = connect(firn.url, firn.store.settings)
+        self.told = {} if "FIRN_S3_VEND_ROLE_ARN" in firn.extra else firn.store.settings
+        self.catalog = connect(firn.url, self.told)
         self.number = 0
 
     def ns(self):
@@ -609,7 +611,7 @@ def write_some(url, settings, name, writer):
 def appenders(s, pool):
     t = s.events(0, properties={"commit.retry.num-retries": "2", "commit.retry.min-wait-ms": "5",
                                 "commit.retry.max-wait-ms": "50"})
-    work = [pool.submit(write_some, s.firn.url, s.store.settings, t.name(), writer) for writer in range(WRITERS)]
+    work = [pool.submit(write_some, s.firn.url, s.told, t.name(), writer) for writer in range(WRITERS)]
     lost = sum(job.result(timeout=300) for job in work)
     t = s.again(t)
     snapshots = t.snapshots()
@@ -643,7 +645,7 @@ def racing_creates(s):
 
     def make(number):
         try:
-            return connect(s.firn.url, s.store.settings).create_table((ns, "one"), EVENTS).metadata.table_uuid
+            return connect(s.firn.url, s.told).create_table((ns, "one"), EVENTS).metadata.table_uuid
         except TableAlreadyExistsError:
             return None
 
@@ -657,7 +659,7 @@ def restart(s):
     """a restart of the server: everything is still there"""
     t = s.events(3)
     s.firn.restart()
-    s.catalog = connect(s.firn.url, s.store.settings)
+    s.catalog = connect(s.firn.url, s.told)
     assert s.again(t).metadata == t.metadata and ids(s.again(t).scan()) == [0, 1, 2]
     s.again(t).append(events(3, 1))
     assert ids(s.again(t).scan()) == [0, 1, 2, 3]
@@ -665,7 +667,7 @@ def restart(s):
 
 def main():
     logging.disable(logging.WARNING)  # each retry of an appender would be a line
-    with Server() as firn:
+    with Server(env=vending() if "--vended" in sys.argv else None) as firn:
         return tell(Story(firn))
 
 

@@ -1,5 +1,6 @@
 """Spark's story: what a tutorial shows and what a warehouse does daily. --short leaves out what
-takes long or repeats the same calls."""
+takes long or repeats the same calls. With --vended Spark knows nothing of the store but what the
+catalog tells."""
 
 import concurrent.futures
 import json
@@ -12,7 +13,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1] / "lib"), str(HERE.parent)]
 
-from firn_server import Server  # noqa: E402
+from firn_server import Server, vending  # noqa: E402
 from pyspark.errors import PySparkException  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 from steps import raises, step, tell  # noqa: E402
@@ -31,6 +32,7 @@ def start(firn):
     jars, store = [jar("iceberg-spark-runtime")], {}
     if firn.store.kind == "s3":
         jars.append(jar("iceberg-aws-bundle"))
+    if firn.store.kind == "s3" and "FIRN_S3_VEND_ROLE_ARN" not in firn.extra:
         store = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "s3.endpoint": firn.store.endpoint,
                  "s3.path-style-access": "true", "s3.access-key-id": firn.store.access_key,
                  "s3.secret-access-key": firn.store.secret_key, "client.region": firn.store.region}
@@ -586,7 +588,7 @@ def restart(s):
 
 
 def main():
-    with Server() as firn:
+    with Server(env=vending() if "--vended" in sys.argv else None) as firn:
         spark = start(firn)
         try:
             return tell(Story(firn, spark), only="short" if "--short" in sys.argv else None)
