@@ -5,10 +5,15 @@
 #include "metadata_priv.h"
 
 enum {
-    PACKED_MAX = 64 << 20,
-    RATIO = 200,             /* real metadata stays below it, a bomb reaches 1000 */
-    RATIO_FREE = 1024 * 1024 /* so much is unpacked whatever the ratio */
+    RATIO = 200,              /* real metadata stays below it, a bomb reaches 1000 */
+    RATIO_FREE = 1024 * 1024, /* so much is unpacked whatever the ratio */
+    GZIP_FRAME = 1024
 };
+
+bool gzip__looks_like_a_bomb(size_t packed, size_t plain)
+{
+    return plain > RATIO_FREE && plain / RATIO > packed;
+}
 
 static void end_inflate(z_stream *z)
 {
@@ -43,7 +48,7 @@ static bool unpack(z_stream *z, size_t max, char **p, size_t *n, struct err *err
         *n += room - z->avail_out;
         if (*n > max)
             return too_large(max, err);
-        if (*n > RATIO_FREE && *n / RATIO > packed - z->avail_in)
+        if (gzip__looks_like_a_bomb(packed - z->avail_in, *n))
             return err_set(err, ERR_BAD_REQUEST,
                 "the gzip file unpacks to more than %d times its size", RATIO);
         if (rc == Z_BUF_ERROR || (rc == Z_OK && !z->avail_in && z->avail_out))
@@ -60,11 +65,12 @@ static bool unpack(z_stream *z, size_t max, char **p, size_t *n, struct err *err
 
 bool gzip__unpack(struct str packed, size_t max, char **out, size_t *n_out, struct err *err)
 {
-    if (packed.n > PACKED_MAX)
-        return err_set(err, ERR_TOO_LARGE, "the gzip file has %zu bytes, the limit is %d", packed.n,
-            PACKED_MAX);
     if (max > UINT_MAX / 2)
         max = UINT_MAX / 2;
+    /* What does not shrink has a frame on top. */
+    if (packed.n > max + max / 1000 + GZIP_FRAME)
+        return err_set(
+            err, ERR_TOO_LARGE, "the gzip file has %zu bytes, the limit is %zu", packed.n, max);
     AUTO(end_inflate) z_stream z = {.avail_in = (uInt)packed.n};
     memcpy(&z.next_in, &packed.p, sizeof(packed.p)); /* zlib does not write there */
     if (inflateInit2(&z, 15 + 16) != Z_OK)

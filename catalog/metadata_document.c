@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <endian.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 #include "arena.h"
 #include "base.h"
 #include "lane.h"
+#include "log.h"
 #include "metadata_priv.h"
 
 enum {
@@ -272,14 +274,35 @@ void metadata__asked(struct metadata *m)
     atomic_store_explicit(&m->lazy->asked, true, memory_order_relaxed);
 }
 
-struct str metadata_gzip(struct arena *a, const struct metadata *m)
+/* The document as it is, in the frame of a gzip file. */
+static struct str gzip_stored(struct arena *a, const struct metadata *m)
+{
+    struct str *pieces;
+    size_t n = metadata_document(a, m, VARIANT_ALL, &pieces);
+    z_stream z = {0};
+    if (deflateInit2(&z, Z_NO_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) !=
+        Z_OK)
+        log_fatal("zlib does not start");
+    size_t cap = deflateBound(&z, plain_size(m, VARIANT_ALL)) + 64;
+    char *to = arena_alloc(a, cap);
+    z.next_out = (Bytef *)to;
+    z.avail_out = (uInt)cap;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(&z.next_in, &pieces[i].p, sizeof(pieces[i].p)); /* zlib does not write there */
+        z.avail_in = (uInt)pieces[i].n;
+        int rc = deflate(&z, i + 1 < n ? Z_NO_FLUSH : Z_FINISH);
+        assert(z.avail_in == 0 && rc == (i + 1 < n ? Z_OK : Z_STREAM_END));
+        (void)rc;
+    }
+    struct str file = {to, cap - z.avail_out};
+    deflateEnd(&z);
+    return file;
+}
+
+static struct str gzip_of(struct arena *a, const struct deflated *d)
 {
     static const char head[10] = {'\x1f', '\x8b', 8, 0, 0, 0, 0, 0, 0, '\xff'};
     static const char last_block[2] = {3, 0};
-    const struct packed *p = packed(m, VARIANT_ALL);
-    if (!p)
-        return (struct str){NULL, 0};
-    const struct deflated *d = &p->deflated;
     uint32_t tail[2] = {htole32(d->crc), htole32((uint32_t)d->plain)};
     char *to = arena_alloc(a, sizeof(head) + d->segment.n + sizeof(last_block) + sizeof(tail));
     char *at = to;
@@ -288,4 +311,13 @@ struct str metadata_gzip(struct arena *a, const struct metadata *m)
     at = mempcpy(at, last_block, sizeof(last_block));
     at = mempcpy(at, tail, sizeof(tail));
     return str_range(to, at);
+}
+
+struct str metadata_gzip(struct arena *a, const struct metadata *m)
+{
+    const struct packed *p = packed(m, VARIANT_ALL);
+    /* What shrinks too well would be refused when it is read. */
+    if (!p || gzip__looks_like_a_bomb(p->deflated.segment.n, p->deflated.plain))
+        return gzip_stored(a, m);
+    return gzip_of(a, &p->deflated);
 }

@@ -74,6 +74,8 @@ void metadata__etag(struct str location, enum variant v, char out[static METADAT
 /* Releases what a half-filled metadata_new refers to. */
 void metadata_new__fini(struct metadata_new *new);
 
+/* Does it unpack to so much that it is refused, whoever wrote it? */
+bool gzip__looks_like_a_bomb(size_t packed, size_t plain);
 /* Unpacks one gzip member into a buffer of at most max bytes; xmalloc, the caller's.
  * ERR_BAD_REQUEST, ERR_TOO_LARGE. */
 MUST bool gzip__unpack(struct str packed, size_t max, char **out, size_t *n_out, struct err *err);

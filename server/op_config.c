@@ -81,7 +81,7 @@ static void put_settings(struct call *c, struct buf *b, const struct sql_warehou
         profile = json_loadb(row->profile.p, row->profile.n, 0, NULL);
     if (profile)
         (void)arena_hold(c->arena, profile, decref);
-    const json_t *defaults = json_object_get(profile, "defaults");
+    json_t *defaults = json_object_get(profile, "defaults");
     bool asks = vend_offered(catalog_store(c->catalog)) && !json_object_get(defaults, ASKS);
     buf_puts(b, "{\"defaults\":{");
     if (asks)

@@ -96,18 +96,21 @@ static struct str pg_name(struct arena *a, const struct sql_conf *conf)
 }
 
 /* Session settings travel in the start-up packet: a SET would stay on a pooler's connection. The
- * generic plan: statements are written for it, and planning each time doubles a lookup's price. */
+ * generic plan: statements are written for it, and planning each time doubles a lookup's price.
+ * Reads that nobody waits for any more end by themselves; a change is never cut off. */
 #define OPTIONS                                                                                    \
     "-c plan_cache_mode=force_generic_plan -c jit=off -c lock_timeout=5000 "                       \
     "-c idle_in_transaction_session_timeout=10000"
+#define READ_OPTIONS " -c statement_timeout=6000"
 
-static PGconn *start(struct arena *a, const struct sql_conf *conf)
+static PGconn *start(struct arena *a, const struct sql_conf *conf, enum db_role role)
 {
     AUTO(conninfo_free) PQconninfoOption *given = PQconninfoParse(conf->database, NULL);
     int64_t seconds = (conf->connect_ms + 999) / 1000; /* for each host; libpq takes 2 for 1 */
     struct str timeout = arena_printf(a, "%" PRId64, seconds < 2 ? 2 : seconds);
     struct str own = given ? option(given, "options") : (struct str){NULL, 0};
-    struct str options = arena_printf(a, OPTIONS " %.*s", STR_ARG(own));
+    struct str options =
+        arena_printf(a, OPTIONS "%s %.*s", role == DB_READ ? READ_OPTIONS : "", STR_ARG(own));
     /* What stands before dbname can be overridden by the URI, what stands after it cannot. */
     const char *const keys[] = {"application_name", "connect_timeout", "target_session_attrs",
         "tcp_user_timeout", "dbname", "client_encoding", conf->prepared ? "options" : NULL, NULL};
@@ -155,7 +158,7 @@ static bool pg_connect(
     AUTO(pg_disconnect) struct db *db = &c->db;
     c->db = (struct db){.driver = &driver_pg, .role = role, .scratch = arena_new()};
     c->named = conf->prepared;
-    c->conn = start(c->db.scratch, conf);
+    c->conn = start(c->db.scratch, conf, role);
 
     if (PQstatus(c->conn) != CONNECTION_OK) {
         struct str m = message(PQerrorMessage(c->conn));

@@ -62,7 +62,7 @@ def binary(run, name="release"):
 
 def lint(run):
     lints = ROOT / "tests/lint"
-    for name in ("arrows.py", "banned.py", "size.py", "words.py"):
+    for name in ("arrows.py", "banned.py", "size.py", "words.py", "settings.py"):
         run.test(name, [sys.executable, lints / name])
     run.test("regen.sh", [lints / "regen.sh"])
     run.test("format.sh", [lints / "format.sh"])

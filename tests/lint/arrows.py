@@ -17,19 +17,19 @@ ARROWS = {
     "sql": {"server/base": ALL},
     "storage": {"server/base": ALL},
     "catalog": {"server/base": ALL, "sql": {"sql.h": ALL, "sql_keep.h": ALL, "sql_purge.h": ALL, "sql_sweep.h": ALL},
-                "storage": {"store.h": ALL, "vend.h": ALL, "sign.h": ALL}},
+                "storage": {"store.h": ALL}},
     "server": {"server/base": ALL, "openapi": ALL, "catalog": ALL,
                "sql": {"sql.h": {"main.c", "serve.c", "lookup.c", "worker.c", "admin.c", "secrets.c",
                                  "warehouses.c"},
                        "sql_secret.h": {"secrets.c"},
                        "sql_warehouse.h": {"secrets.c", "manage.c", "manage_command.c", "profile.h", "warehouses.c"}},
-               "storage": {"store.h": {"main.c", "serve.c", "secrets.c", "manage.c", "profile.h", "warehouses.c"}, "fetch.h": {"main.c", "jwks.c"},
+               "storage": {"store.h": {"main.c", "serve.c", "secrets.c", "manage.c", "profile.h", "warehouses.c"}, "fetch.h": {"main.c"},
                            "vend.h": {"main.c", "manage.c", "op_config.c", "vending.c"}}},
 }
 
 # header prefix: {folder: files that may include it}
 THIRD_PARTY = {
-    "openssl/": {"server/base": {"digest.c", "secret.c"}, "server": {"jwt.c"}},
+    "openssl/": {"server/base": {"digest.c", "secret.c"}},
     "jansson.h": {"openapi": ALL, "storage": ALL, "catalog": ALL, "server": ALL},
     "libpq-fe.h": {"sql": {"pg.c"}},
     "sqlite3.h": {"sql": {"lite.c"}},
