@@ -132,6 +132,47 @@ def test_nothing_is_smuggled(front, api, head, body):
         assert api.get("/v1/config").ok().json["overrides"]
 
 
+def refusal(data):
+    """The status of the only answer; HAProxy's own words for what it cannot read are HTML."""
+    assert data.count(b"HTTP/1.1 ") == 1, data
+    return int(data.split()[1])
+
+
+@pytest.mark.parametrize("head", [
+    "GET /v1/config HTTP/1.1\r\nHost: h\r\nX: " + "x" * 40_000 + "\r\n\r\n",
+    "GET /v1/config?x=" + "x" * 40_000 + " HTTP/1.1\r\nHost: h\r\n\r\n",
+    "GET /v1/config HTTP/1.1\r\nHost: h\r\nno colon\r\n\r\n"])
+def test_what_is_too_long_or_malformed_is_refused(front, api, head):
+    """By whichever of the two, and the connection ends."""
+    assert refusal(talk(front, head)) in (400, 414, 431)
+    api.get("/v1/config").ok()
+
+
+def test_oversized_bodies_are_refused(api):
+    """By the server, after all of it was read away; the connection goes on."""
+    api.request("POST", "/v1/namespaces", b" " * (33 << 20)).fails(413)
+    api.get("/v1/config").ok()
+
+
+def test_slow_requests_are_ended(front, api):
+    """A head that never ends: told so and cut off, while others are served."""
+    with socket.create_connection(front.host_port, timeout=40) as wire:
+        wire.sendall(b"GET /v1/config HTTP/1.1\r\nHost: h\r\nX: ")
+        begin = time.monotonic()
+        wire.settimeout(0.5)
+        got, ended = b"", False
+        while not ended and time.monotonic() - begin < 40 * SLOWNESS:
+            try:
+                piece = wire.recv(65536)
+                got, ended = got + piece, not piece
+            except TimeoutError:
+                api.get("/v1/config").ok()
+            except ConnectionError:
+                ended = True
+        assert ended
+        assert refusal(got) == 408
+
+
 @pytest.mark.parametrize("name", ["a b", "a+b", "a/b", "a%2Fb", "%", "a?b#c", "..x", "\u00fc", "\U0001f3d4", "a;b,c", "~*", "a.b"])
 def test_names_arrive(api, name):
     """HAProxy hands paths on as they are."""

@@ -299,6 +299,12 @@ def image(run):
     container.judge(run)
 
 
+def bench(run):
+    """That the benchmark runs; its figures are nobody's to judge here."""
+    run.test("bench", [ROOT / "tests/bench/run", "--short", "--rows", "config", "--out", run.folder / "numbers.json"],
+             timeout=600)
+
+
 def secrets(run):
     """Runs last: reads every server log that the other parts left."""
     listed = run.folder / "planted"
@@ -360,6 +366,7 @@ PARTS = (
          ("build",)),
     Part("spark-vended", "Spark, the short story, with vended credentials only", spark_vended, (*PG, "spark"),
          ("build", "spark")),
+    Part("bench", "the benchmark runs, one line of it", bench, ("build", "postgres"), ("build",)),
     Part("tidy", "clang-tidy", tidy, ("build", "clang")),
     Part("lint", "arrows, banned functions, sizes, words, format, generated files", lint,
          (*BUILD, "clang")),

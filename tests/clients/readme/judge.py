@@ -134,6 +134,17 @@ def curl():
         check(line[:90], status[:1] == "2", done.stdout)
 
 
+def secrets(folder):
+    """The commands of a shell beside the database, with a place of their own for the key."""
+    text = next(b for b in blocks("", "## Secrets in the database") if "secrets key" in b)
+    env = os.environ | {"PATH": f"{ROOT / 'build/server'}:{os.environ['PATH']}", "ACCESS_KEY": "id", "SECRET_KEY": "not shown",
+                        "FIRN_DATABASE": f"sqlite:{folder}/secrets.db", "FIRN_WAREHOUSE": f"file://{folder}/secrets"}
+    execute(["firn", "migrate"], env=env)
+    done = execute(["sh", "-ec", text.replace("/etc/firn/keys", f"{folder}/keys")], env=env)
+    listed = "name=s3-keys key=k1" in done.stdout and "not shown" not in done.stdout
+    check("firn secrets", done.returncode == 0 and listed, done.stdout)
+
+
 def settings():
     table = dict(re.findall(r"^\| `(FIRN_\w+)` \| `?([^`|]*?)`? *\|", README, re.M))
     text = execute([str(ROOT / "build/server/firn"), "--help"]).stdout
@@ -164,6 +175,7 @@ def main():
             if "--spark" in sys.argv:
                 spark()
             settings()
+    secrets(folder)
     check("./run ends with 0 on SIGTERM", run.code == 0, f"{run.code}\n{run.text()}")
     begin = time.monotonic()
     with Running(folder) as again:
