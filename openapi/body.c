@@ -173,12 +173,15 @@ static bool check_variant(
     char shown[OP_EXCERPT];
 
     if (!tag || json_is_null(tag))
-        return refuse_tag(at, body->missing, "", err);
+        return body->otherwise ? check(body->otherwise, json, at, err)
+                               : refuse_tag(at, body->missing, "", err);
     TRY(check_type(&text, tag, &tag_at, err));
     struct str value = {json_string_value(tag), json_string_length(tag)};
     for (unsigned i = 0; i < body->n_variants; i++)
         if (str_eq_nocase(value, str_from(body->variants[i].value)))
             return check(body->variants[i].body, json, at, err);
+    if (body->otherwise)
+        return check(body->otherwise, json, at, err);
     return refuse_tag(&tag_at, body->unknown, op__excerpt(value, shown), err);
 }
 
@@ -233,12 +236,35 @@ static bool check_items(
     return true;
 }
 
+/* What an object was meant to be is told by what it has; one that has nothing is the first. */
+static const struct body *meant(const struct body *const *any, const json_t *json)
+{
+    const struct body *likely = NULL;
+
+    for (const struct body *const *option = any; *option; option++) {
+        unsigned present = 0, missing = 0;
+        for (unsigned i = 0; i < (*option)->n_fields; i++) {
+            const struct body_field *field = &(*option)->fields[i];
+            bool there = json_object_get(json, field->name) != NULL;
+            present += field->required && there;
+            missing += field->required && !there;
+        }
+        if (missing == 0)
+            return *option;
+        if (present > 0 && !likely)
+            likely = *option;
+    }
+    return likely ? likely : any[0];
+}
+
 /* As deep as the descriptions are, which do not recurse. */
 static bool check(const struct body *body, json_t *json, const struct place *at, struct err *err)
 {
     TRY(check_type(body, json, at, err));
     if (body->tag)
         return check_variant(body, json, at, err);
+    if (body->any)
+        return check(meant(body->any, json), json, at, err);
     if (body->values && json_is_string(json))
         return check_value(body, json, at, err);
     for (unsigned i = 0; i < body->n_fields; i++)

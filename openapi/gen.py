@@ -143,6 +143,11 @@ class Bodies:
             out.append(f".values = values_{hint}")
         if node.get("properties"):
             out += self.fields(node, hint)
+        options = node.get("anyOf", [])
+        if options and all("$ref" in option for option in options):
+            listed = ", ".join("&" + self.of(option, hint) for option in options)
+            self.text.append(f"static const struct body *const any_{hint}[] = {{{listed}, NULL}};\n")
+            out.append(f".any = any_{hint}")
         if isinstance(node.get("additionalProperties"), dict):
             out.append(f".items = &{self.of(node['additionalProperties'], hint + '_value')}")
         if isinstance(node.get("items"), dict):
@@ -169,15 +174,20 @@ class Bodies:
         rows = []
         for value, ref in node["discriminator"]["mapping"].items():
             rows.append(f"{{{quote(value)}, &{self.of({'$ref': ref}, hint)}}},")
-        if sorted(node["discriminator"]["mapping"].values()) != sorted(
-                r["$ref"] for r in node["oneOf"]):
-            fail(f"{hint}: oneOf and mapping differ")
+        described = [*node["discriminator"]["mapping"].values()]
+        if "x-otherwise" in node:
+            described.append(node["x-otherwise"])
+        if sorted(described) != sorted(r["$ref"] for r in node.get("oneOf") or node["anyOf"]):
+            fail(f"{hint}: the alternatives and the mapping differ")
+        if "x-otherwise" in node:
+            last = [f".otherwise = &{self.of({'$ref': node['x-otherwise']}, hint)}"]
+        else:
+            last = [f".unknown = {quote(node['x-unknown'])}", f".missing = {quote(node['x-missing'])}"]
         rows_text = "\n    ".join(rows)
         self.text.append(
             f"static const struct body_variant variants_{hint}[] = {{\n    {rows_text}\n}};\n")
         return [".types = BODY_OBJECT", f".tag = {quote(tag)}", f".variants = variants_{hint}",
-                f".n_variants = {len(rows)}", f".unknown = {quote(node['x-unknown'])}",
-                f".missing = {quote(node['x-missing'])}"]
+                f".n_variants = {len(rows)}", *last]
 
 
 class Params:

@@ -38,8 +38,11 @@ struct body {
     const char *tag;          /* the member that chooses among variants */
     const struct body_variant *variants;
     unsigned n_variants;
-    const char *unknown; /* error text in front of an unknown tag */
-    const char *missing; /* error text when there is no tag */
+    const struct body *otherwise; /* what a value of no variant must be; NULL: it is refused */
+    const char *unknown;          /* error text in front of an unknown tag */
+    const char *missing;          /* error text when there is no tag */
+    /* One of several objects, as the required members tell that are there. NULL-ended. */
+    const struct body *const *any;
 };
 
 struct op_segment {

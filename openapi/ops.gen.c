@@ -382,7 +382,43 @@ static const struct body_field fields_remote_sign_request[] = {
 };
 static const struct body body_remote_sign_request = {.types = BODY_OBJECT, .fields = fields_remote_sign_request, .n_fields = 7};
 static const struct body body_predicate = {.types = BODY_OBJECT | BODY_BOOLEAN};
-static const struct body_field fields_report_metrics_request[] = {
+static const struct body_field fields_counter_result[] = {
+    {"unit", NULL, true, &body_any_string, NULL},
+    {"value", NULL, true, &body_any_int64, NULL},
+};
+static const struct body body_counter_result = {.types = BODY_OBJECT, .fields = fields_counter_result, .n_fields = 2};
+static const struct body_field fields_timer_result[] = {
+    {"time-unit", NULL, true, &body_any_string, NULL},
+    {"count", NULL, true, &body_any_int64, NULL},
+    {"total-duration", NULL, true, &body_any_int64, NULL},
+};
+static const struct body body_timer_result = {.types = BODY_OBJECT, .fields = fields_timer_result, .n_fields = 3};
+static const struct body *const any_metrics_value[] = {&body_counter_result, &body_timer_result, NULL};
+static const struct body body_metrics_value = {.types = BODY_OBJECT, .any = any_metrics_value};
+static const struct body body_metrics = {.types = BODY_OBJECT, .items = &body_metrics_value};
+static const struct body_field fields_scan_report[] = {
+    {"report-type", NULL, true, &body_any_string, NULL},
+    {"table-name", NULL, true, &body_any_string, NULL},
+    {"snapshot-id", NULL, true, &body_any_int64, NULL},
+    {"filter", NULL, true, &body_predicate, NULL},
+    {"schema-id", NULL, true, &body_any_int32, NULL},
+    {"projected-field-ids", NULL, true, &body_any_list_of_int32, NULL},
+    {"projected-field-names", NULL, true, &body_any_list_of_string, NULL},
+    {"metrics", NULL, true, &body_metrics, NULL},
+    {"metadata", NULL, false, &body_string_map, NULL},
+};
+static const struct body body_scan_report = {.types = BODY_OBJECT, .fields = fields_scan_report, .n_fields = 9};
+static const struct body_field fields_commit_report[] = {
+    {"report-type", NULL, true, &body_any_string, NULL},
+    {"table-name", NULL, true, &body_any_string, NULL},
+    {"snapshot-id", NULL, true, &body_any_int64, NULL},
+    {"sequence-number", NULL, true, &body_any_int64, NULL},
+    {"operation", NULL, true, &body_any_string, NULL},
+    {"metrics", NULL, true, &body_metrics, NULL},
+    {"metadata", NULL, false, &body_string_map, NULL},
+};
+static const struct body body_commit_report = {.types = BODY_OBJECT, .fields = fields_commit_report, .n_fields = 7};
+static const struct body_field fields_other_report[] = {
     {"report-type", NULL, true, &body_any_string, NULL},
     {"table-name", NULL, false, &body_any_string, NULL},
     {"snapshot-id", NULL, false, &body_any_int64, NULL},
@@ -395,7 +431,12 @@ static const struct body_field fields_report_metrics_request[] = {
     {"metrics", NULL, false, &body_any_object, NULL},
     {"metadata", NULL, false, &body_string_map, NULL},
 };
-static const struct body body_report_metrics_request = {.types = BODY_OBJECT, .fields = fields_report_metrics_request, .n_fields = 11};
+static const struct body body_other_report = {.types = BODY_OBJECT, .fields = fields_other_report, .n_fields = 11};
+static const struct body_variant variants_report_metrics_request[] = {
+    {"scan-report", &body_scan_report},
+    {"commit-report", &body_commit_report},
+};
+static const struct body body_report_metrics_request = {.types = BODY_OBJECT, .tag = "report-type", .variants = variants_report_metrics_request, .n_variants = 2, .otherwise = &body_other_report};
 static const struct body_field fields_rename_table_request[] = {
     {"source", NULL, true, &body_table_identifier, NULL},
     {"destination", NULL, true, &body_table_identifier, NULL},

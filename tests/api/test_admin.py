@@ -133,16 +133,59 @@ def test_reports_are_counted(server, api):
     for kind in ("scan-report", "commit-report", "future-report"):
         api.post(f"{table.path}/metrics", {"report-type": kind, "table-name": "x", "snapshot-id": 1, "filter": True,
                                            "schema-id": 0, "projected-field-ids": [1], "projected-field-names": ["id"],
-                                           "metrics": {"a": {"unit": "count", "value": 1}}, "metadata": {"k": "v"},
+                                           "sequence-number": 1, "operation": "append", "metrics": {"a": {"unit": "count", "value": 1}}, "metadata": {"k": "v"},
                                            "new": [1]}).expect(204)
     after = server.metrics()
     kinds = ("scan", "commit", "unknown")
     assert [after[f"firn_{k}_reports_total"] - before[f"firn_{k}_reports_total"] for k in kinds] == [1, 1, 1]
     assert after["firn_store_requests_total"] == before["firn_store_requests_total"]
-    api.post(f"/v1/namespaces/none/tables/t/metrics", {"report-type": "scan-report"}).fails(404, "NoSuchTableException")
+    api.post(f"/v1/namespaces/none/tables/t/metrics", {"report-type": "x"}).fails(404, "NoSuchTableException")
     for body in (b"{", b"[]"):
         api.post(f"{table.path}/metrics", body).fails(400)
     api.post(f"{table.path}/metrics", {"report-type": 5}).fails(400)
+
+
+REPORTS = {
+    "scan-report": {"table-name": "x", "snapshot-id": 1, "filter": True, "schema-id": 0, "projected-field-ids": [],
+                    "projected-field-names": []},
+    "commit-report": {"table-name": "x", "snapshot-id": 1, "sequence-number": 1, "operation": "append"}}
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_reports_that_are_none(server, api, kind):
+    """A metric is a counter or a timer with all its members, whatever else it has; the place of what is
+    wrong is named, and nothing is counted or kept."""
+    table = api.table(api.new_namespace())
+    counter = f"firn_{kind.removesuffix('-report')}_reports_total"
+    timer = {"time-unit": "nanoseconds", "count": 1, "total-duration": 5}
+
+    def send(metric, report_type=kind):
+        body = {"report-type": report_type} | REPORTS[kind] | {"metrics": {"ok": timer, "result-data-files": metric}}
+        return api.post(f"{table.path}/metrics", body)
+
+    before = server.metrics()[counter]
+    for metric, place in (
+            (3, ": expected an object, found an integer"), (None, ": expected an object, found null"),
+            ({}, "/unit: required member is missing"), ({"value": 1}, "/unit: required member is missing"),
+            ({"unit": "count"}, "/value: required member is missing"),
+            ({"unit": "count", "value": "1"}, "/value: expected an integer, found a string"),
+            ({"unit": "count", "value": 1.5}, "/value: expected an integer, found a number with a fraction"),
+            ({"unit": 1, "value": 1}, "/unit: expected a string, found an integer"),
+            ({"count": 1, "total-duration": 5}, "/time-unit: required member is missing"),
+            (timer | {"count": "1"}, "/count: expected an integer, found a string"),
+            (timer | {"total-duration": None}, "/total-duration: expected an integer, found null")):
+        send(metric).fails(400, "BadRequestException", f"/metrics/result-data-files{place}")
+    for member in (*REPORTS[kind], "metrics"):
+        rest = {"report-type": kind, "metrics": {}} | REPORTS[kind]
+        rest.pop(member)
+        api.post(f"{table.path}/metrics", rest).fails(
+            400, "BadRequestException", f"/{member}: required member is missing")
+    assert server.metrics()[counter] == before
+    for metric in ({"unit": "count", "value": -1, "new": []}, timer | {"unit": "x"}):
+        send(metric).expect(204)
+        send(metric, kind.upper()).expect(204)
+    assert server.metrics()[counter] == before + 4
+    send(3, "future-report").expect(204)
 
 
 def test_health_command(server):

@@ -53,10 +53,13 @@ TABLE_REQUIREMENTS = [
     {"type": "assert-default-spec-id", "default-spec-id": 1},
     {"type": "assert-default-sort-order-id", "default-sort-order-id": 1}]
 VIEW_REQUIREMENTS = [{"type": "assert-view-uuid", "uuid": UUID}]
-REPORT = {
-    "report-type": "scan-report", "table-name": "t", "snapshot-id": 1, "schema-id": 0, "filter": True,
-    "sequence-number": 1, "operation": "append", "projected-field-ids": [1], "projected-field-names": ["id"],
-    "metrics": {"m": {"unit": "count", "value": 1}}, "metadata": {"a": "b"}}
+METRICS = {"files": {"unit": "count", "value": 1}, "time": {"time-unit": "nanoseconds", "count": 1, "total-duration": 5}}
+SCAN_REPORT = {
+    "report-type": "scan-report", "table-name": "t", "snapshot-id": 1, "filter": True, "schema-id": 0,
+    "projected-field-ids": [1], "projected-field-names": ["id"], "metrics": METRICS, "metadata": {"a": "b"}}
+COMMIT_REPORT = {
+    "report-type": "commit-report", "table-name": "t", "snapshot-id": 1, "sequence-number": 1, "operation": "append",
+    "metrics": METRICS, "metadata": {"a": "b"}}
 
 
 def right_bodies():
@@ -71,7 +74,8 @@ def right_bodies():
         "properties": {"format-version": "3", "a": "b"}}, ""
     yield "registerTable", "", {"name": "{new}", "metadata-location": "{file}", "overwrite": False}, ""
     yield "renameTable", "", {"source": identifier, "destination": {"namespace": ["{ns}"], "name": "{new}"}}, ""
-    yield "reportMetrics", "", REPORT, ""
+    yield "reportMetrics", "scan-report", SCAN_REPORT, ""
+    yield "reportMetrics", "commit-report", COMMIT_REPORT, ""
     yield "updateTable", "", {"identifier": identifier, "requirements": [], "updates": []}, ""
     for update in TABLE_UPDATES:
         yield "updateTable", update["action"], {"updates": [update]}, "/updates/0"
@@ -110,7 +114,9 @@ OPERATIONS = {op.name: op for op in operations()}
 ANY = ".*"
 COMMITS = "(updateTable|commitTransaction|replaceView).*"
 TAKEN = [
-    ("reportMetrics ", "/.+", "empty|negative|too long", "a report is kept as it is, and its body has a limit of its own"),
+    ("reportMetrics .*", "/report-type", "another word", "a type that is not known yet"),
+    ("reportMetrics .*", "/(?!metrics/[^/]+$).+", "empty|negative|too long",
+     "numbers and texts are kept as they are, and the body has a limit of its own"),
     (ANY, ".*/schema/type", "absent|null", "a schema can be of no other type"),
     (ANY, ".*/(required|element-required|value-required)", "absent|null", "clients that leave it out mean no"),
     (ANY, ".*/(name|doc)", "empty", "columns may be called anything and say nothing"),

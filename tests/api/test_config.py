@@ -12,7 +12,7 @@ FILLED = {"{namespace}": "no_such_ns", "{table}": "t", "{view}": "v", "{function
           "{plan-id}": "p", "{prefix}/": ""}
 BODIES = {"createTable": {"name": "t", "schema": {"type": "struct", "fields": []}},
           "createNamespace": {"namespace": []},
-          "updateProperties": {}, "updateTable": {}, "reportMetrics": {"report-type": "scan-report"},
+          "updateProperties": {}, "updateTable": {}, "reportMetrics": {"report-type": "future-report"},
           "registerTable": {"name": "t", "metadata-location": "s3://b/x.metadata.json"},
           "renameTable": {"source": {"namespace": ["no_such_ns"], "name": "a"},
                           "destination": {"namespace": ["no_such_ns"], "name": "b"}},

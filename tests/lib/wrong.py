@@ -65,12 +65,14 @@ def merged(node):
 
 
 def chosen(node, value):
-    """The alternative of a oneOf that a right value belongs to."""
+    """The alternative of a oneOf or anyOf that a right value belongs to."""
     node = merged(node)
     if "discriminator" in node:
         tag = node["discriminator"]["propertyName"]
         picked = merged({"$ref": node["discriminator"]["mapping"][value[tag]]})
         return picked | {"x-tag": tag}
+    if "anyOf" in node and all("$ref" in option for option in node["anyOf"]):
+        return next(o for o in map(merged, node["anyOf"]) if value.keys() >= {*o["required"]})
     if "oneOf" not in node:
         return node
     for option in map(merged, node["oneOf"]):

@@ -95,7 +95,6 @@ static const struct sample simple[] = {
      "/overwrite: expected true or false, found an integer"                                                                                                                          },
     {OP_RENAME_TABLE,       "{'source':{'namespace':['a'],'name':'t'},'destination':{'namespace':['a']}}",
      "/destination/name: required member is missing"                                                                                                                                 },
-    {OP_REPORT_METRICS,     "{'report-type':'scan-report','filter':true,'metrics':{'x':3}}",               NULL                                                                      },
     {OP_REPORT_METRICS,     "{'report-type':'later-report'}",                                              NULL                                                                      },
     {OP_REPORT_METRICS,     "{}",                                                                          "/report-type: required member is missing"                                },
     {OP_REPORT_METRICS,     "{'report-type':'x','filter':1}",
@@ -108,6 +107,32 @@ static const struct sample simple[] = {
 START_TEST(test_op_check_body__members_types_and_null)
 {
     check_sample(&simple[_i]);
+}
+END_TEST
+
+#define SCAN(metric)                                                                               \
+    "{'report-type':'scan-report','table-name':'t','snapshot-id':1,'filter':true,'schema-id':0,"   \
+    "'projected-field-ids':[],'projected-field-names':[],'metrics':{'x':" metric "}}"
+
+static void check_report(const char *json, const char *message)
+{
+    const struct sample s = {OP_REPORT_METRICS, json, message};
+    check_sample(&s);
+}
+
+START_TEST(test_op_check_body__reports)
+{
+    check_report(SCAN("{'unit':'count','value':1,'new':null}"), NULL);
+    check_report(SCAN("{'time-unit':'s','count':1,'total-duration':1,'unit':1}"), NULL);
+    check_report(SCAN("3"), "/metrics/x: expected an object, found an integer");
+    check_report(SCAN("{}"), "/metrics/x/unit: required member is missing");
+    check_report(SCAN("{'value':1}"), "/metrics/x/unit: required member is missing");
+    check_report(SCAN("{'count':1}"), "/metrics/x/time-unit: required member is missing");
+    check_report("{'report-type':'SCAN-report','table-name':'t'}",
+        "/snapshot-id: required member is missing");
+    check_report("{'report-type':'commit-report','table-name':'t','snapshot-id':1}",
+        "/sequence-number: required member is missing");
+    check_report("{'report-type':'later-report','metrics':{'x':3}}", NULL);
 }
 END_TEST
 
@@ -277,6 +302,7 @@ int main(void)
     Suite *suite = suite_create("openapi/body");
     TCase *cases = tcase_create("openapi/body");
     tcase_add_loop_test(cases, test_op_check_body__members_types_and_null, 0, ARRAY_LEN(simple));
+    tcase_add_test(cases, test_op_check_body__reports);
     tcase_add_loop_test(cases, test_op_check_body__commits, 0, ARRAY_LEN(commits));
     tcase_add_loop_test(cases, test_op_check_body__snapshots, 0, ARRAY_LEN(snapshots));
     tcase_add_test(cases, test_op_check_body__no_document);
