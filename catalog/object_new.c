@@ -3,6 +3,7 @@
 #include "cache.h"
 #include "digest.h"
 #include "object_priv.h"
+#include "sql_purge.h"
 #include "sql_sweep.h"
 #include "token.h"
 #include "uuid.h"
@@ -63,16 +64,23 @@ static bool check_size(
                n, c->metadata_max);
 }
 
+/* Which file comes next, in a place where it may be. */
+static bool next_file(struct arena *a, const struct catalog *c, struct draft *d, struct written *w,
+    bool *gzip, struct err *err)
+{
+    d->warehouse = c->warehouse.uuid;
+    TRY(draft_file(d, &w->location, &w->token, gzip, err));
+    return store_check(a, c->store, w->location, err) ||
+           err_as(err, ERR_INVALID_ARGUMENT); /* write.metadata.path leads elsewhere */
+}
+
 bool object__write(
     struct arena *a, struct catalog *c, struct draft *d, struct written *out, struct err *err)
 {
     AUTO(metadata_unref) struct metadata *m = NULL;
     struct written w = {0};
     bool gzip;
-    d->warehouse = c->warehouse.uuid;
-    TRY(draft_file(d, &w.location, &w.token, &gzip, err));
-    if (!store_check(a, c->store, w.location, err))
-        return err_as(err, ERR_INVALID_ARGUMENT); /* write.metadata.path leads elsewhere */
+    TRY(next_file(a, c, d, &w, &gzip, err));
     TRY(draft_finish(d, w.location, &m, err));
     struct str *pieces;
     size_t n = metadata_document(a, m, VARIANT_ALL, &pieces);
@@ -108,6 +116,13 @@ void object__keep(struct arena *a, struct catalog *c, struct written *w, struct 
     *out = (struct loaded){.metadata = metadata_hold(a, TAKE(w->metadata))};
 }
 
+static bool location_taken(struct str location, struct err *err)
+{
+    return err_set(err, ERR_ALREADY_EXISTS,
+        "The location %.*s is, contains or lies in the location of another table or view",
+        STR_ARG(location));
+}
+
 bool object__insert(const struct act *act, const struct sql_new_object *o, struct str token,
     struct str digest, enum new_object as, struct err *err)
 {
@@ -137,9 +152,7 @@ bool object__inserted(const struct act *act, const struct sql_new_object *o,
             STR_ARG(o->uuid));
     case SQL_LOCATION_TAKEN:
     default:
-        return err_set(err, ERR_ALREADY_EXISTS,
-            "The location %.*s is, contains or lies in the location of another table or view",
-            STR_ARG(o->location));
+        return location_taken(o->location, err);
     }
 }
 
@@ -159,16 +172,34 @@ static bool new_location(const struct act *act, const struct sql_ns *ns, struct 
     return json_is_string(asked) && err_where(err, "/location");
 }
 
+/* What the commit would be refused for is refused here, as far as it can be known without taking
+ * anything. */
+static bool check_staged(
+    const struct act *act, struct draft *d, const struct sql_place *place, struct err *err)
+{
+    struct written first;
+    struct str other;
+    bool gzip;
+    TRY(next_file(act->a, act->c, d, &first, &gzip, err));
+    if (!sql_place_live(act->a, act->c->sql, place, &other, err))
+        return catalog__change_failed(err);
+    return !other.p || location_taken(d->head.location, err);
+}
+
 /* A place that a client named is not its own before it is registered. */
-static bool create_staged(
-    const struct act *act, const json_t *body, struct draft *d, struct loaded *out, struct err *err)
+static bool create_staged(const struct act *act, const json_t *body, struct draft *d,
+    const struct sql_place *place, struct loaded *out, struct err *err)
 {
     struct arena *a = act->a;
     struct catalog *c = act->c;
     struct metadata *m;
+    struct str *pieces;
+    TRY(check_staged(act, d, place, err));
     TRY(draft_finish(d, (struct str){0}, &m, err));
-    object__make_dirs(a, c, d->head.location);
     *out = (struct loaded){.metadata = metadata_hold(a, m), .staged = true};
+    size_t n = metadata_document(a, m, VARIANT_ALL, &pieces);
+    TRY(check_size(c, pieces, n, err));
+    object__make_dirs(a, c, d->head.location);
     if (!json_is_string(json_object_get(body, "location")))
         out->location = d->head.location;
     return true;
@@ -228,7 +259,7 @@ bool object__create(
     TRY(act->kind == SQL_VIEW ? draft_create_view(act->a, body, unknown, &d, err)
                               : draft_create(act->a, body, unknown, &d, err));
     TRY(new_location(act, row, id.name, body, d, &place, err));
-    return staged ? create_staged(act, body, d, out, err)
+    return staged ? create_staged(act, body, d, &place, out, err)
                   : write_and_insert(act, &id, d, &place, out, err);
 }
 

@@ -1,5 +1,7 @@
 """Staged creates, the commits that make them real, and replacements."""
 
+import re
+
 import pytest
 
 from firn_client import (add_snapshot, assert_ref, assert_uuid, create_updates, field, order, set_ref,
@@ -112,6 +114,34 @@ def test_staged_create_of_an_existing_table(api, ns):
     """409 AlreadyExistsException already when it is staged."""
     api.table(ns, "t")
     api.create(ns, "t", stage_create=True).fails(409, "AlreadyExistsException", f"Table already exists: {ns}.t")
+
+
+@pytest.mark.parametrize("properties", [
+    {"write.metadata.compression-codec": "lz4"}, {"write.metadata.path": "file:///etc"},
+    {"write.metadata.path": "s3://elsewhere/t"}, {"write.metadata.path": "../t"},
+    {"commit.retry.num-retries": "-1"}, {"write.metadata.metrics.column.nope": "full"}, {"format-version": "9"}])
+def test_staged_create_checks_what_create_checks(api, ns, properties):
+    """Type and message are those of create, but for the name of the file; nothing is made."""
+    files = api.store.list()
+    plain = api.create(ns, "t", properties=properties).fails(400)
+    error = api.create(ns, "t", stage_create=True, properties=properties).fails(400)
+    for told in (plain, error):
+        told["message"] = re.sub("00000-[0-9a-f-]{36}", "00000-?", told["message"])
+    assert error == plain
+    assert api.names(ns) == [] and api.store.list() == files
+
+
+def test_staged_create_at_an_occupied_location(api, ns):
+    """As on create: in, at or around the location of another table. Next to it is free, also for two."""
+    place = f"{api.store.base}/{ns}/a/other"
+    other = api.table(ns, "other", location=place)
+    for taken in (place, place + "/", place + "/x", f"{api.store.base}/{ns}/a"):
+        plain = api.create(ns, "t", location=taken).fails(409, "AlreadyExistsException")
+        error = api.create(ns, "t", stage_create=True, location=taken).fails(409, "AlreadyExistsException")
+        assert error == plain
+    for _ in range(2):
+        staged(api, ns, location=place + "2")
+    assert api.names(ns) == [other.name]
 
 
 def test_staged_create_in_a_missing_namespace(api):
