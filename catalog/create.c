@@ -175,6 +175,7 @@ static bool first_spec(
         json_object_set_new(
             json_array_get(fields, i), "field-id", json_integer(1000 + (json_int_t)i));
     TRY(spec_check(d->arena, r->asked, spec, STR("/partition-spec"), err));
+    TRY(spec_check_version(spec, d->head.format_version, STR("/partition-spec"), err));
     renumber_sources(r, fields);
     TRY(spec_canonical(spec, 0, 1000, &stored, err));
     d->head.last_partition_id = spec_highest_field_id(stored);
@@ -193,6 +194,7 @@ static bool first_order(
     int64_t id = json_array_size(fields) ? 1 : 0;
     json_object_set_new(order, "order-id", json_integer(id));
     TRY(order_check(d->arena, r->asked, order, STR("/write-order"), err));
+    TRY(order_check_version(order, d->head.format_version, STR("/write-order"), err));
     renumber_sources(r, fields);
     d->head.default_order_id = id;
     draft_append_tree(

@@ -48,6 +48,11 @@ MUST bool spec_check(
 /* A sort order's fields against a schema. */
 MUST bool order_check(
     struct arena *a, const struct schema *s, const json_t *order, struct str at, struct err *err);
+/* Of checked ones: the format version has all that they need (protocol 3.7). ERR_VALIDATION. */
+MUST bool spec_check_version(
+    const json_t *spec, int64_t format_version, struct str at, struct err *err);
+MUST bool order_check_version(
+    const json_t *order, int64_t format_version, struct str at, struct err *err);
 /* Pairwise equal source, transform and name; field ids ignored. */
 bool spec_equal(const json_t *a, const json_t *b);
 bool order_equal(const json_t *a, const json_t *b);

@@ -7,7 +7,7 @@
 #include "base.h"
 #include "type.h"
 
-enum { UNPARTITIONED_LAST_ID = 999, FIRST_FIELD_ID = 1000 };
+enum { UNPARTITIONED_LAST_ID = 999, FIRST_FIELD_ID = 1000, MANY_SOURCES_VERSION = 3 };
 
 /* FORMAT: source-id, or from v3 on source-ids of a transform that takes several columns. */
 static bool has_many_sources(const json_t *field)
@@ -234,6 +234,38 @@ bool spec_check(
     }
     TRY(check_unique(a, fields, err));
     json_array_foreach(fields, n.i, f) TRY(check_partition_sources(a, s, f, &n, err));
+    return true;
+}
+
+bool spec_check_version(const json_t *spec, int64_t format_version, struct str at, struct err *err)
+{
+    struct nth n = {"partition spec", 0, at};
+    json_t *f;
+    json_array_foreach(json_object_get(spec, "fields"), n.i, f)
+    {
+        if (has_many_sources(f) && format_version < MANY_SOURCES_VERSION)
+            return refuse(&n, "source-ids", err, ERR_VALIDATION,
+                "Invalid partition field %s: transforms of several columns need format version %d, "
+                "the table has %lld",
+                json_string_value(json_object_get(f, "name")), MANY_SOURCES_VERSION,
+                (long long)format_version);
+    }
+    return true;
+}
+
+bool order_check_version(
+    const json_t *order, int64_t format_version, struct str at, struct err *err)
+{
+    struct nth n = {"sort order", 0, at};
+    json_t *f;
+    json_array_foreach(json_object_get(order, "fields"), n.i, f)
+    {
+        if (has_many_sources(f) && format_version < MANY_SOURCES_VERSION)
+            return refuse(&n, "source-ids", err, ERR_VALIDATION,
+                "Invalid sort field %zu: transforms of several columns need format version %d, the "
+                "table has %lld",
+                n.i, MANY_SOURCES_VERSION, (long long)format_version);
+    }
     return true;
 }
 

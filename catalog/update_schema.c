@@ -311,6 +311,7 @@ bool update__add_spec(struct draft *d, struct at at, struct err *err)
     const json_t *fields = json_object_get(spec, "fields");
     TRY(schema_for(d, fields, &s, err));
     TRY(!s || spec_check(d->arena, s, spec, given.pointer, err));
+    TRY(spec_check_version(spec, d->head.format_version, given.pointer, err));
 
     int64_t id = find_equal(d, PARTS_SPECS, spec, spec_equal);
     TRY(id != PART_NONE || append_spec(d, spec, &id, err));
@@ -367,6 +368,7 @@ bool update__add_sort_order(struct draft *d, struct at at, struct err *err)
     TRY(check_order_id(given, n, err));
     TRY(schema_for(d, fields.json, &s, err));
     TRY(!s || order_check(d->arena, s, given.json, given.pointer, err));
+    TRY(order_check_version(given.json, d->head.format_version, given.pointer, err));
 
     int64_t id = find_equal(d, PARTS_ORDERS, given.json, order_equal);
     if (id == PART_NONE)

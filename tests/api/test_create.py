@@ -318,6 +318,30 @@ NESTED = struct(
     field(4, "l", {"type": "list", "element-id": 5, "element": "int", "element-required": True}))
 
 
+SEVERAL = {
+    "partition_spec": ({"fields": [{"name": "p", "transform": "bucket[4]", "source-ids": [1, 2]}]},
+                       "Invalid partition field p", "/partition-spec/fields/0/source-ids"),
+    "write_order": ({"order-id": 1, "fields": [{"transform": "bucket[4]", "source-ids": [1, 2], "direction": "asc",
+                                                "null-order": "nulls-first"}]},
+                    "Invalid sort field 0", "/write-order/fields/0/source-ids")}
+
+
+@pytest.mark.parametrize("stage", [False, True], ids=["create", "staged"])
+@pytest.mark.parametrize("part", SEVERAL)
+def test_transforms_of_several_columns(api, ns, part, stage):
+    """From v3 on; a list of one column is the old way in other words."""
+    value, what, place = SEVERAL[part]
+    for version in ("1", "2"):
+        api.create(ns, "t", stage_create=stage, properties={"format-version": version}, **{part: value}).fails(
+            400, "ValidationException", f"{what}: transforms of several columns need format version 3, the table has"
+            f" {version} ({place})")
+    one = {**value, "fields": [value["fields"][0] | {"source-ids": [1]}]}
+    api.create(ns, "t1", stage_create=stage, properties={"format-version": "1"}, **{part: one}).ok()
+    m = api.create(ns, "t3", stage_create=stage, properties={"format-version": "3"}, **{part: value}).ok().json["metadata"]
+    kept = m["partition-specs" if part == "partition_spec" else "sort-orders"][0]
+    assert kept["fields"][0]["source-ids"] == [1, 2]
+
+
 @pytest.mark.parametrize("fields,text", [
     ([("id", "bucket[4]", 3, None)], "id"),  # the name of a column that is not the source
     ([("", "bucket[4]", 1, None)], "Cannot use empty partition name"),

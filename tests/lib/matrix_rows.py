@@ -424,6 +424,23 @@ MANY = {"name": "x", "transform": "bucket[4]", "source-ids": [1, 3], "field-id":
 add("add-spec", "several columns", versions=(3,), updates=[{"action": "add-spec", "spec": {"fields": [MANY]}}],
     changes={"partition-specs": plus("partition-specs", {"spec-id": 2, "fields": [MANY]})},
     java="does not read source-ids yet", unread_java="the same", pyiceberg="the same")
+TOO_EARLY = "Invalid partition field x: transforms of several columns need format version 3, the table has {} ({})"
+TWO_COLUMNS = {"name": "x", "transform": "bucket[4]", "source-ids": [1, 2], "field-id": 1000}
+for version in (1, 2):
+    add("add-spec", f"several columns in v{version}", versions=(version,),
+        updates=[{"action": "add-spec", "spec": {"fields": [TWO_COLUMNS]}}],
+        refused=validation(TOO_EARLY.format(version, "/updates/0/spec/fields/0/source-ids")),
+        java="does not read source-ids yet")
+add("add-spec", "several columns before the upgrade", versions=(2,),
+    updates=[{"action": "add-spec", "spec": {"fields": [TWO_COLUMNS]}},
+             {"action": "upgrade-format-version", "format-version": 3}],
+    refused=validation(TOO_EARLY.format(2, "/updates/0/spec/fields/0/source-ids")), java="does not read source-ids yet")
+add("add-spec", "several columns after the upgrade", versions=(2,),
+    updates=[{"action": "upgrade-format-version", "format-version": 3},
+             {"action": "add-spec", "spec": {"fields": [TWO_COLUMNS]}}],
+    changes={"format-version": 3, "next-row-id": 0,
+             "partition-specs": plus("partition-specs", {"spec-id": 2, "fields": [TWO_COLUMNS]})},
+    java="does not read source-ids yet", unread_java="the same", pyiceberg="the same")
 add("add-spec", "empty transform", updates=[add_spec(("x", "", 1, 1000))], java="takes it for an unknown one",
     refused=malformed("Invalid partition spec: field 0 has no transform (/updates/0/spec/fields/0/transform)"))
 add("add-spec", "no spec", updates=[{"action": "add-spec"}],
@@ -512,6 +529,17 @@ add("add-sort-order", "no order", updates=[{"action": "add-sort-order"}],
     refused=malformed("/updates/0/sort-order: required member is missing"))
 add("add-sort-order", "direction unknown", updates=[add_order(("identity", 1, "up", "nulls-first"))],
     refused=malformed("/updates/0/sort-order/fields/0/direction: expected one of asc, desc, found \"up\""))
+BY_TWO = {"transform": "bucket[4]", "source-ids": [1, 2], "direction": "asc", "null-order": "nulls-first"}
+for version in (1, 2):
+    add("add-sort-order", f"several columns in v{version}", versions=(version,),
+        updates=[{"action": "add-sort-order", "sort-order": {"order-id": 1, "fields": [BY_TWO]}}],
+        refused=validation("Invalid sort field 0: transforms of several columns need format version 3, the table has"
+                           f" {version} (/updates/0/sort-order/fields/0/source-ids)"),
+        java="does not read source-ids yet")
+add("add-sort-order", "several columns", versions=(3,),
+    updates=[{"action": "add-sort-order", "sort-order": {"order-id": 1, "fields": [BY_TWO]}}],
+    changes={"sort-orders": plus("sort-orders", {"order-id": 2, "fields": [BY_TWO]})},
+    java="does not read source-ids yet", unread_java="the same", pyiceberg="the same")
 add("set-default-sort-order", "another", updates=[set_order(0)], changes={"default-sort-order-id": 0})
 add("set-default-sort-order", "the default one", updates=[set_order(1)], changes={})
 add("set-default-sort-order", "-1 after add-sort-order", updates=[add_order(BY_DATA), set_order(-1)],

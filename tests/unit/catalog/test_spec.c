@@ -185,6 +185,29 @@ START_TEST(test_spec_check__many_fields)
 }
 END_TEST
 
+static void check_version(const char *fields, int64_t version, const char *message)
+{
+    struct err err = {.kind = ERR_NONE};
+    bool ok = spec_check_version(spec_of(fields), version, STR("/at"), &err);
+    ck_assert_msg(ok == !message, "%s", ok ? message : err.msg);
+    ck_assert(ok || err.kind == ERR_VALIDATION);
+    if (message)
+        ck_assert_str_eq(err.msg, message);
+}
+
+START_TEST(test_spec_check_version__several_columns)
+{
+    static const char several[] =
+        FIELD("'a'", "'void'", "1") ",{'name':'p','transform':'bucket[4]','source-ids':[1,2]}";
+    check_version(FIELD("'p'", "'bucket[4]'", "1"), 1, NULL);
+    check_version("{'name':'p','transform':'bucket[4]','source-ids':[1]}", 1, NULL);
+    check_version(several, 3, NULL);
+    check_version(several, 2,
+        "Invalid partition field p: transforms of several columns need format version 3, the "
+        "table has 2 (/at/fields/1/source-ids)");
+}
+END_TEST
+
 static json_t *order_of(const char *id, const char *fields)
 {
     return quotedf(arena, "{'order-id':%s,'fields':[%s]}", id, fields);
@@ -426,6 +449,7 @@ int main(void)
     tcase_add_test(cases, test_spec_check__what_the_schema_does_not_allow);
     tcase_add_test(cases, test_spec_check__names_first);
     tcase_add_test(cases, test_spec_check__many_fields);
+    tcase_add_test(cases, test_spec_check_version__several_columns);
     tcase_add_test(cases, test_order_check__good_ones);
     tcase_add_test(cases, test_order_check__malformed);
     tcase_add_test(cases, test_order_check__order_id_zero_means_unsorted);
