@@ -1,5 +1,5 @@
 """Cases of public reports: commits, conflicts, answers that were lost, transactions. The ids are those of
-table-a.tsv."""
+table.tsv."""
 
 import json
 import random

@@ -1,5 +1,5 @@
 """Cases of public reports: creating tables, directly, at once by many, and staged. The ids are those of
-table-a.tsv."""
+table.tsv."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 """Cases of public reports: schemas, specs, orders, defaults, versions 1 and 3, snapshots and references. The
-ids are those of table-a.tsv."""
+ids are those of table.tsv."""
 
 import json
 import uuid

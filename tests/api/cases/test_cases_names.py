@@ -1,4 +1,4 @@
-"""Cases of public reports: configuration, prefixes, namespaces, names. The ids are those of table-a.tsv."""
+"""Cases of public reports: configuration, prefixes, namespaces, names. The ids are those of table.tsv."""
 
 import json
 import socket
@@ -41,6 +41,16 @@ def test_b004_warehouse_given_as_a_location(api):
         api.get(f"/v1/config?warehouse={base}{tail}").ok()
     for other in (f"{base}%2Fmain", f"{base}2", "main%2Fx", "x%2Fmain"):
         api.get(f"/v1/config?warehouse={other}").fails(404, "NoSuchWarehouseException")
+
+
+def test_b145_config_hands_out_no_address(api):
+    """Clients stay with the address whose name they trust, whatever name they called the server by."""
+    for query in ("", "?warehouse=main"):
+        for headers in ({}, {"Host": "other.example:444", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "front.example"}):
+            config = api.request("GET", "/v1/config" + query, None, headers).ok().json
+            settings = config["defaults"] | config["overrides"]
+            assert not {"uri", "oauth2-server-uri"} & settings.keys()
+            assert not [value for value in settings.values() if "://" in value or value.startswith("//")]
 
 
 def test_b005_reserved_characters_in_a_prefix():
