@@ -171,6 +171,9 @@ def large(run):
     pytest(run, "tests/large/test_names.py", "release", limit=300, env=run.postgres().environment())
 
 
+READ_JSON = ("metadata", "scan", "body", "commit", "splice")
+
+
 def fuzz(run):
     folder = build(run, "fuzz")
     env = {"ASAN_OPTIONS": ASAN, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
@@ -184,8 +187,9 @@ def fuzz(run):
         run.test(f"{name} corpus", [target, "-runs=0", *known], env=env, timeout=120)
         found = run.folder / name
         found.mkdir()
+        words = [f"-dict={source / 'json.dict'}"] if name in READ_JSON else []
         run.test(f"{name} short run", [
-            target, "-max_total_time=8", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1",
+            target, *words, "-max_total_time=8", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1",
             f"-artifact_prefix={found}/", found, *known], env=env, cwd=found, timeout=120)
 
 
