@@ -160,17 +160,16 @@ bool object__is_unique(enum sql_kind kind, const json_t *updates)
 /* Did an earlier copy of this very request succeed, its answer lost on the way? */
 static bool applied_before(const struct commit *r, struct loaded *out)
 {
-    struct current base;
-    struct str then;
+    struct sql_applied then;
     struct err ignored;
-    if (!object__is_unique(r->kind, r->updates) || !base_read(r, &base, &ignored) ||
-        !sql_change_by_digest(
-            r->a, r->c->sql, r->c->warehouse.id, base.row->id, r->digest, &then, &ignored) ||
-        !then.p)
+    if (!object__is_unique(r->kind, r->updates) ||
+        !sql_change_by_digest(r->a, r->c->sql, r->c->warehouse.id, r->digest, &then, &ignored) ||
+        !then.metadata_location.p)
         return false;
     const struct metadata *m;
-    if (!object__metadata(r->a, r->c, r->kind, then, &m, &ignored))
-        m = base.metadata;
+    if (!object__metadata(r->a, r->c, r->kind, then.metadata_location, &m, &ignored) &&
+        !object__metadata(r->a, r->c, r->kind, then.current, &m, &ignored))
+        return false;
     object__show(r->by, m, out);
     return true;
 }
@@ -240,11 +239,21 @@ static bool commit_existing(struct commit *r, struct loaded *out, struct err *er
 }
 
 /* A commit that is sent again finds its snapshot or version there, whatever its requirements say:
- * they may ask for nothing that it changed, or hold again after a rollback. */
+ * they may ask for nothing that it changed, or hold again after a rollback. Or it finds nothing,
+ * since the object has another name by now. */
 bool object__may_be_second(const struct err *err)
 {
-    return err->kind == ERR_COMMIT_FAILED || err->kind == ERR_VALIDATION ||
-           err->kind == ERR_INVALID_ARGUMENT;
+    switch ((int)err->kind) {
+    case ERR_COMMIT_FAILED:
+    case ERR_VALIDATION:
+    case ERR_INVALID_ARGUMENT:
+    case ERR_NO_SUCH_TABLE:
+    case ERR_NO_SUCH_VIEW:
+    case ERR_NO_SUCH_NAMESPACE:
+        return true;
+    default:
+        return false;
+    }
 }
 
 bool object__commit(const struct act *act, const struct ident *id, const struct sql_object *row,

@@ -298,25 +298,17 @@ static bool commit(struct txn *t, struct err *err)
         COMMIT_ROUNDS);
 }
 
-/* Did an earlier copy of this very request succeed? One of its tables can tell: all or none. */
+/* Did an earlier copy of this very request succeed? A change of one table can tell: all or none. */
 static bool applied_before(const struct txn *t)
 {
-    for (size_t i = 0; i < t->n_changes; i++) {
-        const struct change *change = &t->changes[i];
-        struct sql_object *row;
-        struct str then;
-        struct err ignored;
-        bool ns_found;
-        if (object__is_unique(SQL_TABLE, change->updates) &&
-            sql_object_get(t->a, t->c->sql, t->c->warehouse.id, change->id.ns, change->id.name,
-                &ns_found, &row, &ignored) &&
-            row &&
-            sql_change_by_digest(
-                t->a, t->c->sql, t->c->warehouse.id, row->id, t->digest, &then, &ignored) &&
-            then.p)
-            return true;
-    }
-    return false;
+    struct sql_applied then;
+    struct err ignored;
+    bool unique = false;
+    for (size_t i = 0; i < t->n_changes && !unique; i++)
+        unique = object__is_unique(SQL_TABLE, t->changes[i].updates);
+    return unique &&
+           sql_change_by_digest(t->a, t->c->sql, t->c->warehouse.id, t->digest, &then, &ignored) &&
+           then.metadata_location.p;
 }
 
 bool txn_commit(struct arena *a, struct catalog *c, const struct caller *by, const json_t *body,

@@ -5,10 +5,8 @@
  * Kinds of error, all functions: ERR_UNAVAILABLE (certainly nothing was done: the database is away,
  * or no connection was free), ERR_DB_UNIQUE (name or location taken), ERR_DB_REFERENCE (parent
  * missing or children left), ERR_OUTCOME_UNKNOWN (a change that was sent and could not be settled
- * before the deadline), ERR_REPEATED (the key of the
- * request was used by another meanwhile: nothing was done), ERR_INTERNAL. Absence is no error:
- * out pointers become NULL, flags false.
- *
+ * before the deadline), ERR_REPEATED (the key of the request was used by another meanwhile: nothing
+ * was done), ERR_INTERNAL. Absence is no error: out pointers become NULL, flags false.
  * Blocking, slow lane only (asserted), except the lookup functions at the end. */
 #pragma once
 
@@ -216,10 +214,14 @@ MUST bool sql_object_page(struct arena *a, struct sql *s, int64_t warehouse, str
     enum sql_kind kind, struct str after, size_t limit, struct str **names, size_t *n, bool *found,
     struct err *err);
 
-/* The newest change of an object that came from a request with this digest: the metadata location
- * it produced, or absent. Recognises a commit that is sent again. */
-MUST bool sql_change_by_digest(struct arena *a, struct sql *s, int64_t warehouse, int64_t object,
-    struct str digest, struct str *metadata_location, struct err *err);
+/* What the newest request with this digest made of an object, and the object's current pointer;
+ * both absent: nothing, or it is gone. Recognises a commit that is sent again, also after a rename.
+ */
+struct sql_applied {
+    struct str metadata_location, current;
+};
+MUST bool sql_change_by_digest(struct arena *a, struct sql *s, int64_t warehouse, struct str digest,
+    struct sql_applied *out, struct err *err);
 
 /* --- lookups of the fast lane
  * --------------------------------------------------------------------- */

@@ -309,10 +309,11 @@ RETURNING token
 -- name: change_get (warehouse, token) -> kind
 SELECT kind FROM change WHERE warehouse_id = $1 AND token = $2
 
--- name: change_by_digest (warehouse, object, digest) -> metadata_location, location
-SELECT c.metadata_location, o.location
+-- The object may have been renamed since.
+-- name: change_by_digest (warehouse, digest) -> metadata_location, location, current
+SELECT c.metadata_location, o.location, o.metadata_location AS current
 FROM change c JOIN object o ON o.warehouse_id = c.warehouse_id AND o.id = c.object_id
-WHERE c.warehouse_id = $1 AND c.object_id = $2 AND c.digest = $3
+WHERE c.warehouse_id = $1 AND c.digest = $2 AND o.purge_ms IS NULL
 ORDER BY c.at_ms DESC LIMIT 1
 
 -- What followed the location that the object leaves stays where it is.

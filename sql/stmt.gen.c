@@ -39,7 +39,7 @@ static const char *const location_hold_columns[] = {"one"};
 static const char *const location_prune_columns[] = {"parent"};
 static const char *const change_insert_columns[] = {"token"};
 static const char *const change_get_columns[] = {"kind"};
-static const char *const change_by_digest_columns[] = {"metadata_location", "location"};
+static const char *const change_by_digest_columns[] = {"metadata_location", "location", "current"};
 static const char *const change_prune_columns[] = {"token"};
 static const char *const idem_get_columns[] = {"digest", "object", "status", "answer"};
 static const char *const idem_put_columns[] = {"key"};
@@ -725,17 +725,17 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
     [STMT_CHANGE_BY_DIGEST] = {
         .name = "change_by_digest",
         .text[ENGINE_PG] =
-            "SELECT c.metadata_location, o.location\n"
+            "SELECT c.metadata_location, o.location, o.metadata_location AS current\n"
             "FROM change c JOIN object o ON o.warehouse_id = c.warehouse_id AND o.id = c.object_id\n"
-            "WHERE c.warehouse_id = $1 AND c.object_id = $2 AND c.digest = $3\n"
+            "WHERE c.warehouse_id = $1 AND c.digest = $2 AND o.purge_ms IS NULL\n"
             "ORDER BY c.at_ms DESC LIMIT 1",
         .text[ENGINE_LITE] =
-            "SELECT c.metadata_location, o.location\n"
+            "SELECT c.metadata_location, o.location, o.metadata_location AS current\n"
             "FROM change c JOIN object o ON o.warehouse_id = c.warehouse_id AND o.id = c.object_id\n"
-            "WHERE c.warehouse_id = $1 AND c.object_id = $2 AND c.digest = $3\n"
+            "WHERE c.warehouse_id = $1 AND c.digest = $2 AND o.purge_ms IS NULL\n"
             "ORDER BY c.at_ms DESC LIMIT 1",
-        .params = 3,
-        .columns = 2,
+        .params = 2,
+        .columns = 3,
         .column_names = change_by_digest_columns,
     },
     [STMT_CHANGE_DETACH] = {
@@ -1252,10 +1252,16 @@ static const char *const schema_4[] = {
         NULL,
 };
 
+static const char *const schema_5[] = {
+        "CREATE INDEX change_request ON change (warehouse_id, digest, at_ms) WHERE digest IS NOT NULL",
+        NULL,
+};
+
 const struct schema_file schema_files[] = {
     {1, "0001_begin", schema_1},
     {2, "0002_purge", schema_2},
     {3, "0003_job", schema_3},
     {4, "0004_warehouse", schema_4},
+    {5, "0005_digest", schema_5},
 };
 const size_t schema_files_n = sizeof(schema_files) / sizeof(schema_files[0]);

@@ -53,7 +53,7 @@ enum stmt {
     STMT_LOCATION_PRUNE, /* authority, path */
     STMT_CHANGE_INSERT, /* warehouse, token, object, kind, metadata_location, digest, principal, request_id, at_ms */
     STMT_CHANGE_GET, /* warehouse, token */
-    STMT_CHANGE_BY_DIGEST, /* warehouse, object, digest */
+    STMT_CHANGE_BY_DIGEST, /* warehouse, digest */
     STMT_CHANGE_DETACH, /* warehouse, object, location */
     STMT_CHANGE_PRUNE, /* warehouse, keep_ms, limit */
     STMT_IDEM_GET, /* warehouse, principal, key */
@@ -123,7 +123,7 @@ enum { LOCATION_HOLD_ONE };
 enum { LOCATION_PRUNE_PARENT };
 enum { CHANGE_INSERT_TOKEN };
 enum { CHANGE_GET_KIND };
-enum { CHANGE_BY_DIGEST_METADATA_LOCATION, CHANGE_BY_DIGEST_LOCATION };
+enum { CHANGE_BY_DIGEST_METADATA_LOCATION, CHANGE_BY_DIGEST_LOCATION, CHANGE_BY_DIGEST_CURRENT };
 enum { CHANGE_PRUNE_TOKEN };
 enum { IDEM_GET_DIGEST, IDEM_GET_OBJECT, IDEM_GET_STATUS, IDEM_GET_ANSWER };
 enum { IDEM_PUT_KEY };

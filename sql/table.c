@@ -77,17 +77,19 @@ bool sql_object_page(struct arena *a, struct sql *s, int64_t warehouse, struct s
     return true;
 }
 
-bool sql_change_by_digest(struct arena *a, struct sql *s, int64_t warehouse, int64_t object,
-    struct str digest, struct str *metadata_location, struct err *err)
+bool sql_change_by_digest(struct arena *a, struct sql *s, int64_t warehouse, struct str digest,
+    struct sql_applied *out, struct err *err)
 {
-    const struct param p[] = {number_param(warehouse), number_param(object), text_param(digest)};
+    const struct param p[] = {number_param(warehouse), text_param(digest)};
     struct rows rows;
 
     TRY(sql__read(a, s, STMT_CHANGE_BY_DIGEST, p, &rows, err));
-    *metadata_location = (struct str){NULL, 0};
-    if (rows.n > 0)
-        *metadata_location = change_absolute(a, rows_str(&rows, 0, CHANGE_BY_DIGEST_LOCATION),
-            rows_str(&rows, 0, CHANGE_BY_DIGEST_METADATA_LOCATION));
+    *out = (struct sql_applied){0};
+    if (rows.n == 0)
+        return true;
+    out->metadata_location = change_absolute(a, rows_str(&rows, 0, CHANGE_BY_DIGEST_LOCATION),
+        rows_str(&rows, 0, CHANGE_BY_DIGEST_METADATA_LOCATION));
+    out->current = rows_str(&rows, 0, CHANGE_BY_DIGEST_CURRENT);
     return true;
 }
 

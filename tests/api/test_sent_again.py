@@ -54,6 +54,29 @@ def test_table_lies_elsewhere_now(api, ns, table, how):
     assert table.commit(*updates, requirements=requirements).ok().json == first.json
 
 
+@pytest.mark.parametrize("how", ["commit", "transaction"])
+def test_table_has_another_name_now(api, ns, table, how):
+    """Renamed in between, and even another table under the old name: the answer is of the one that was changed. One
+    that was dropped is gone."""
+    body = {"requirements": [assert_uuid(table.uuid)], "updates": [add_snapshot(1, 1, location=table.location)]}
+    if how == "transaction":
+        path, body = "/v1/transactions/commit", {"table-changes": [
+            {"identifier": {"namespace": [ns], "name": table.name}} | body]}
+    else:
+        path = f"/v1/namespaces/{ns}/tables/{table.name}"
+    first = api.post(path, body).expect(200, 204)
+    api.rename((ns, table.name), (ns, "renamed")).expect(204)
+    for _ in range(2):
+        again = api.post(path, body).expect(first.status)
+        assert again.body == first.body
+        api.create(ns, table.name).expect(200, 409)
+    assert not api.load(ns, table.name).ok().json["metadata"].get("snapshots")
+    assert len(api.load(ns, "renamed").ok().json["metadata"]["snapshots"]) == 1
+    api.drop(ns, table.name).expect(204)
+    api.drop(ns, "renamed").expect(204)
+    api.post(path, body).fails(404)
+
+
 def test_a_refusal_stays_one(table):
     """Who sends what was never applied hears the same twice."""
     table.append(1, 1)

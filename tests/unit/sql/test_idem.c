@@ -434,10 +434,9 @@ START_TEST(test_prune__old_changes)
     ck_assert_uint_eq(n, 1);
     ck_ok(&f, sql_change_prune(f.s, f.warehouse, 250000, 2, &n, &f.err));
     ck_assert_uint_eq(n, 0);
-    struct str found;
-    ck_ok(&f, sql_change_by_digest(
-                  f.a, f.s, f.warehouse, object(&f, "n", "t")->id, STR("d"), &found, &f.err));
-    ck_str(found, "s3://b/w/n/t/metadata/4.json");
+    struct sql_applied found;
+    ck_ok(&f, sql_change_by_digest(f.a, f.s, f.warehouse, STR("d"), &found, &f.err));
+    ck_str(found.metadata_location, "s3://b/w/n/t/metadata/4.json");
     fixture_close(&f);
 }
 END_TEST

@@ -332,27 +332,27 @@ END_TEST
 START_TEST(test_change_by_digest__newest_of_the_object)
 {
     struct fixture f;
-    struct str found;
+    struct sql_applied found;
 
     start(&f, _i);
     struct sql_object *o = object(&f, "n", "t");
     struct sql_swap one = swap_to(&f, o, "1.json");
     one.by.digest = STR("d1");
     ck_assert_int_eq(swap(&f, &one, 1), SQL_SWAPPED);
-    ck_ok(&f, sql_change_by_digest(f.a, f.s, f.warehouse, o->id, STR("d1"), &found, &f.err));
-    ck_str(found, "s3://b/w/n/t/metadata/1.json");
-    ck_ok(&f, sql_change_by_digest(f.a, f.s, f.warehouse, o->id, STR("d2"), &found, &f.err));
-    ck_assert(!found.p);
-    ck_ok(&f, sql_change_by_digest(f.a, f.s, f.warehouse, o->id + 1, STR("d1"), &found, &f.err));
-    ck_assert(!found.p);
+    ck_ok(&f, sql_change_by_digest(f.a, f.s, f.warehouse, STR("d1"), &found, &f.err));
+    ck_str(found.metadata_location, "s3://b/w/n/t/metadata/1.json");
+    ck_ok(&f, sql_change_by_digest(f.a, f.s, f.warehouse, STR("d2"), &found, &f.err));
+    ck_assert(!found.metadata_location.p);
+    ck_ok(&f, sql_change_by_digest(f.a, f.s, f.warehouse + 1, STR("d1"), &found, &f.err));
+    ck_assert(!found.metadata_location.p);
 
     struct sql_swap away = swap_to(&f, object(&f, "n", "t"), "2.json");
     away.metadata_location = STR("s3://b/w/n/ts/else.json"); /* beside, not in it */
     away.by.digest = STR("d1");
     away.by.at_ms += 1;
     ck_assert_int_eq(swap(&f, &away, 1), SQL_SWAPPED);
-    ck_ok(&f, sql_change_by_digest(f.a, f.s, f.warehouse, o->id, STR("d1"), &found, &f.err));
-    ck_str(found, "s3://b/w/n/ts/else.json");
+    ck_ok(&f, sql_change_by_digest(f.a, f.s, f.warehouse, STR("d1"), &found, &f.err));
+    ck_str(found.metadata_location, "s3://b/w/n/ts/else.json");
     fixture_close(&f);
 }
 END_TEST
