@@ -50,6 +50,6 @@ struct purge_count {
 
 /* The lease of an object. False when another server has it, or the database is away. */
 MUST bool purge__lease(struct purge *p, const struct sql_mark *mark, bool *taken, struct err *err);
-/* Deletes what the object's metadata leads to, all within its own places. The mark stays. */
+/* Deletes what the object's metadata leads to beneath its registered location. The mark stays. */
 enum purge_end purge__object(
     struct purge *p, const struct sql_mark *mark, enum purge_mode mode, struct purge_count *count);

@@ -20,7 +20,6 @@
 enum {
     MANIFEST_MAX = 256 << 20, /* bytes of one file */
     SEEN = 1 << 19,           /* of the filter; two names in one place are both done again */
-    ROOTS = 3,                /* the location, write.data.path, write.metadata.path */
     RIVALS_MAX = 1000,
     AWAY_AFTER = 3, /* requests to the store that found it away, one after the other */
     TOLD = 10,      /* failures that get a line in the log each */
@@ -36,8 +35,7 @@ struct walk {
     enum purge_end end;
     struct arena *arena;   /* of the whole walk */
     struct arena *scratch; /* of one file */
-    struct location roots[ROOTS];
-    size_t n_roots;
+    struct location root;  /* the object's registered place */
     uint64_t *seen;
     unsigned away;    /* requests in a row */
     int64_t renew_us; /* when to take the lease again */
@@ -53,70 +51,54 @@ static bool end_as(struct walk *w, enum purge_end end)
 /* -- Where it may delete ------------------------------------------------------------------------
  */
 
-static bool beneath(struct walk *w, struct str uri, const struct location *root)
+static bool beneath(struct walk *w, struct str uri)
 {
     struct location at;
     struct err ignored;
-    return location_parse(w->scratch, uri, &at, &ignored) && location_within(&at, root) &&
-           at.path.n > root->path.n;
+    return location_parse(w->scratch, uri, &at, &ignored) && location_within(&at, &w->root) &&
+           at.path.n > w->root.path.n;
 }
 
-/* Another object whose location overlaps the root, or whose metadata file lies in it: its files
- * cannot be told from ours. */
-static bool has_rival(struct walk *w, const struct location *root, bool *out, struct err *err)
+/* Another object whose location overlaps ours, or whose metadata file lies in it: its files cannot
+ * be told from ours. */
+static bool has_rival(struct walk *w, bool *out, struct err *err)
 {
-    const struct sql_place place = {.authority = root->authority, .path = root->path};
+    const struct sql_place place = {.authority = w->root.authority, .path = w->root.path};
     struct sql *sql = w->purge->catalog->sql;
     struct str path, *files;
     size_t n;
     TRY(sql_place_live(w->scratch, sql, &place, &path, err));
-    TRY(sql_object_beneath(w->scratch, sql, root->path, RIVALS_MAX, &files, &n, err));
+    TRY(sql_object_beneath(w->scratch, sql, w->root.path, RIVALS_MAX, &files, &n, err));
     *out = path.p != NULL || n == RIVALS_MAX;
     for (size_t i = 0; i < n && !*out; i++)
-        *out = beneath(w, files[i], root);
+        *out = beneath(w, files[i]);
     return true;
 }
 
-/* The object's own place must be its alone; further ones are left out when they are not. */
-static bool check_roots(struct walk *w)
+static bool check_place(struct walk *w)
 {
     struct err err = {.kind = ERR_NONE};
     bool rival;
     arena_reset(w->scratch);
-    for (size_t i = 0; i < w->n_roots;) {
-        if (!has_rival(w, &w->roots[i], &rival, &err))
-            return end_as(w, PURGE_AWAY);
-        if (rival && i == 0)
-            return end_as(w, PURGE_SPARED);
-        if (rival)
-            w->roots[i] = w->roots[--w->n_roots];
-        else
-            i++;
-    }
-    return true;
+    if (!has_rival(w, &rival, &err))
+        return end_as(w, PURGE_AWAY);
+    return !rival || end_as(w, PURGE_SPARED);
 }
 
+/* Folders that write.data.path and write.metadata.path name are no place of ours: tables may share
+ * them, and none of them is registered for its files. */
 static bool inside(struct walk *w, struct str uri)
 {
-    for (size_t i = 0; i < w->n_roots; i++)
-        if (beneath(w, uri, &w->roots[i]))
-            return true;
-    w->count->outside++;
-    return false;
+    bool is = beneath(w, uri);
+    w->count->outside += !is;
+    return is;
 }
 
-/* A folder that the table's properties name for its files. */
-static void add_root(struct walk *w, const json_t *properties, const char *name)
+/* What lies elsewhere in the warehouse stays, but may lead to files of ours. */
+static bool may_lead(struct walk *w, struct str uri)
 {
-    const json_t *value = json_object_get(properties, name);
-    struct str uri = {json_string_value(value), json_string_length(value)};
-    struct location *root = &w->roots[w->n_roots];
     struct err ignored;
-    if (!uri.p || !store_check(w->scratch, w->purge->catalog->store, uri, &ignored) ||
-        !location_parse(w->arena, uri, root, &ignored))
-        return;
-    if (!location_within(root, &w->roots[0]))
-        w->n_roots++;
+    return store_check(w->scratch, w->purge->catalog->store, uri, &ignored);
 }
 
 /* -- Going on -----------------------------------------------------------------------------------
@@ -141,7 +123,7 @@ static bool go_on(struct walk *w)
     if (!taken)
         return end_as(w, PURGE_LOST);
     w->renew_us = clock_mono_us() + PURGE_RENEW_US;
-    return check_roots(w);
+    return check_place(w);
 }
 
 static void wait_turn(struct walk *w)
@@ -207,7 +189,10 @@ static bool erase_once(struct walk *w, struct str uri)
 /* What leads to other files goes when they are gone. */
 static bool erase_after(struct walk *w, struct str uri, size_t failed_before)
 {
-    return (w->count->failed > failed_before && w->mode == PURGE_TRY) || erase(w, uri);
+    if (w->count->failed > failed_before && w->mode == PURGE_TRY)
+        return true;
+    arena_reset(w->scratch);
+    return !inside(w, uri) || erase(w, uri);
 }
 
 /* *there is false when the file was deleted before, or cannot be had now. */
@@ -260,7 +245,7 @@ static bool manifest(struct walk *w, struct str uri)
 {
     size_t before = w->count->failed;
     arena_reset(w->scratch);
-    if (!inside(w, uri) || done_before(w, uri))
+    if (!may_lead(w, uri) || done_before(w, uri))
         return true;
     if (w->data == DATA_GOES)
         TRY(data_files(w, uri));
@@ -297,7 +282,7 @@ static bool manifest_list(struct walk *w, struct str uri)
 {
     size_t before = w->count->failed;
     arena_reset(w->scratch);
-    if (!inside(w, uri) || done_before(w, uri))
+    if (!may_lead(w, uri) || done_before(w, uri))
         return true;
     TRY(manifests(w, uri));
     return erase_after(w, uri, before);
@@ -424,18 +409,13 @@ static bool walk(struct walk *w)
     struct catalog *c = w->purge->catalog;
     struct str uri = w->mark->metadata_location;
     struct err err = {.kind = ERR_NONE};
-    if (!location_parse(w->arena, w->mark->location, &w->roots[0], &err))
+    if (!location_parse(w->arena, w->mark->location, &w->root, &err))
         return end_as(w, PURGE_DONE); /* of a store that is none any more */
-    w->n_roots = 1;
     TRY(go_on(w));
     if (!cache_get(&c->cached, uri, &m, &err))
         return no_metadata(w, uri, &err);
     cache_drop(&c->cached, uri);
-    const json_t *properties = metadata_head(m)->properties;
-    w->data = keeps_data(properties) ? DATA_STAYS : DATA_GOES;
-    add_root(w, properties, "write.data.path");
-    add_root(w, properties, "write.metadata.path");
-    TRY(check_roots(w));
+    w->data = keeps_data(metadata_head(m)->properties) ? DATA_STAYS : DATA_GOES;
     return all_files(w, m);
 }
 

@@ -180,28 +180,68 @@ def test_files_that_lie_elsewhere(server, api, ns):
 
 
 def test_a_data_folder_of_its_own(server, api, ns):
-    """write.data.path and write.metadata.path: the table's own places too, where clients may write."""
+    """write.data.path and write.metadata.path lead out of the table's location: what lies there stays,
+    whoever wrote it. Nobody can tell who else uses such a folder."""
     data, meta = f"{server.allowed}/{ns}/data", f"{server.store.base}/{ns}-meta"
     table = fill(server, ns, properties={"write.data.path": data, "write.metadata.path": meta})
-    api.store.write(f"{data}/stray", b"x")
-    assert len(api.store.list(data)) > 5 and len(api.store.list(meta)) > 5
-    purge(api, ns)
-    wait_purged(server)
-    assert api.store.list(table.location()) == api.store.list(meta) == []
-    assert api.store.list(data) == [f"{data}/stray"]
-
-
-def test_a_data_folder_in_which_a_table_lies(server, api, ns):
-    """What lies there may be that table's: it stays."""
-    shared = f"{server.store.base}/{ns}-shared"
-    table = fill(server, ns, properties={"write.data.path": shared})
-    before = api.store.list(shared)
-    other = api.table(ns, "other", location=f"{shared}/other")
+    before = [api.store.list(data), api.store.list(meta)]
+    assert len(before[0]) > 5 and len(before[1]) > 5
+    inside = f"{table.location()}/metadata/1.stats"
+    with table.update_statistics() as update:
+        update.set_statistics(StatisticsFile(
+            snapshot_id=table.current_snapshot().snapshot_id, statistics_path=inside, file_size_in_bytes=4,
+            file_footer_size_in_bytes=4, blob_metadata=[]))
+    api.store.write(inside, b"PFA1")
     purge(api, ns)
     wait_purged(server)
     assert api.store.list(table.location()) == []
-    assert set(before) <= set(api.store.list(shared))
-    other.load().ok()
+    assert api.store.list(data) == before[0]
+    assert set(before[1]) <= set(api.store.list(meta))
+
+
+@pytest.mark.parametrize("path", ["write.data.path", "write.metadata.path"])
+def test_only_one_of_its_folders_lies_elsewhere(server, api, ns, path):
+    """What is beneath the location goes, also when that which leads to it lies elsewhere and stays."""
+    elsewhere = f"{server.store.base}/{ns}-elsewhere"
+    table = fill(server, ns, properties={path: elsewhere})
+    before = api.store.list(elsewhere)
+    assert before and len(api.store.list(table.location())) > 5
+    purge(api, ns)
+    wait_purged(server)
+    assert api.store.list(table.location()) == []
+    assert api.store.list(elsewhere) == before
+
+
+def test_a_folder_that_two_tables_share(server, api, ns):
+    """PyIceberg's add_files: a table names files that another one wrote, in the folder that is the
+    write.data.path of both. The other one keeps them, whichever is purged."""
+    shared = {"write.data.path": f"{server.store.base}/{ns}-shared"}
+    owner = fill(server, ns, "owner", spec=PartitionSpec(), properties=shared)
+    files = [task.file.file_path for task in owner.scan().plan_files()]
+    for name in ("first", "second"):
+        guest = connect(server).create_table((ns, name), SCHEMA, properties=shared)
+        guest.add_files(files)
+        assert len(guest.scan().to_arrow()) == 11
+    before = api.store.list(shared["write.data.path"])
+    for name, other in (("first", "owner"), ("owner", "second")):
+        purge(api, ns, name)
+        wait_purged(server)
+        assert api.store.list(shared["write.data.path"]) == before
+        assert len(connect(server).load_table((ns, other)).scan().to_arrow()) == 11
+    assert api.store.list(owner.location()) == []
+
+
+def test_a_data_folder_in_which_a_table_lies(server, api, ns):
+    """It keeps its files, and the table that named the folder does not keep the rest of its own."""
+    shared = f"{server.store.base}/{ns}-shared"
+    table = fill(server, ns, properties={"write.data.path": shared})
+    other = fill(server, ns, "other", location=f"{shared}/other")
+    before = api.store.list(shared)
+    purge(api, ns)
+    wait_purged(server)
+    assert api.store.list(table.location()) == []
+    assert api.store.list(shared) == before
+    assert len(other.scan().to_arrow()) == 11
 
 
 # --- others at the same place ----------------------------------------------------------------

@@ -95,7 +95,7 @@ static void put_list(void)
     buf_fini(&b);
 }
 
-/* Its files, and one that lies elsewhere. */
+/* Its files, and one that lies elsewhere, in the folder that the table's properties name. */
 static void put_manifest(int m)
 {
     struct buf b = avro_made("{\"type\":\"record\",\"name\":\"e\",\"fields\":[{\"name\":\"status\","
@@ -136,8 +136,10 @@ static void put_metadata(void)
             "\"snapshots\":[{\"snapshot-id\":1,\"sequence-number\":1,\"timestamp-ms\":5,"
             "\"manifest-list\":\"%.*s\"}],\"refs\":{\"main\":{\"snapshot-id\":1,\"type\":"
             "\"branch\"}},\"statistics\":[{\"snapshot-id\":1,\"statistics-path\":\"%.*s\"}],"
-            "\"metadata-log\":[{\"timestamp-ms\":4,\"metadata-file\":\"%.*s\"}]}",
-            STR_ARG(uri("t")), STR_ARG(list), STR_ARG(uri("t/metadata/s.stats")), STR_ARG(old)));
+            "\"metadata-log\":[{\"timestamp-ms\":4,\"metadata-file\":\"%.*s\"}],"
+            "\"properties\":{\"write.data.path\":\"%.*s\"}}",
+            STR_ARG(uri("t")), STR_ARG(list), STR_ARG(uri("t/metadata/s.stats")), STR_ARG(old),
+            STR_ARG(uri("elsewhere"))));
 }
 
 static struct sql_change by(void)
