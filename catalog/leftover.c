@@ -24,7 +24,7 @@ void object__leave(const struct act *act, struct str uri)
 /* -- What leaves the log ------------------------------------------------------------------------
  */
 
-bool object__wants_old_files_deleted(const struct metadata *now)
+static bool wants_old_files_deleted(const struct metadata *now)
 {
     const json_t *property = json_object_get(
         metadata_head(now)->properties, "write.metadata.delete-after-commit.enabled");
@@ -71,7 +71,7 @@ static void leave_entry(const struct act *act, const struct metadata *base,
 void object__leave_old_files(
     const struct act *act, const struct metadata *base, const struct metadata *now)
 {
-    if (!act->by->left || !object__wants_old_files_deleted(now))
+    if (!act->by->left || !wants_old_files_deleted(now))
         return;
     const struct parts *before = metadata_parts(base, PARTS_METADATA_LOG);
     size_t kept = metadata_parts(now, PARTS_METADATA_LOG)->n; /* one of them is the base */

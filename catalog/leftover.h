@@ -14,5 +14,5 @@ struct leftovers {
 };
 
 /* Deletes them, but not what a pointer leads to meanwhile; *deleted: how many went. What could not
- * be deleted, or not be judged, is the sweep's. Blocks. */
+ * be deleted, or not be judged, stays. Blocks. */
 void leftovers_delete(struct catalog *c, const struct str *uris, size_t n, size_t *deleted);

@@ -77,9 +77,8 @@ bool object__is_unique(enum sql_kind kind, const json_t *updates);
 bool object__may_be_second(const struct err *err);
 /* The change that was made needs this file no more; it goes when the answer is out. */
 void object__leave(const struct act *act, struct str uri);
-/* Does a table ask for that: write.metadata.delete-after-commit.enabled? */
-bool object__wants_old_files_deleted(const struct metadata *now);
-/* So with files that left the log in the step from base to now, if the table asks for that. */
+/* So with files that left the log in the step from base to now, if the table asks for that by
+ * write.metadata.delete-after-commit.enabled. */
 void object__leave_old_files(
     const struct act *act, const struct metadata *base, const struct metadata *now);
 

@@ -212,19 +212,11 @@ static bool named(struct round *r, const struct batch *b, size_t i)
     return b->pointed[i] || owner_names(r, b->owner, b->files[i].uri);
 }
 
-/* No change came to name the file. Is that certain: would it still have its row? */
+/* No change came to name the file. Is that certain: would it still have its row? A file that was
+ * current once may be in the log of any table, whoever has the folder today. */
 static bool was_never_made(const struct round *r, const struct candidate *f, int64_t oldest_ms)
 {
     return oldest_ms < f->modified_ms - r->sweep->grace_ms;
-}
-
-/* A file that was current once, and left the log unnoticed. */
-static bool is_unwanted(struct round *r, const struct batch *b)
-{
-    if (!b->owner)
-        return false;
-    const struct metadata *m = owner_metadata(r, b->owner);
-    return m && object__wants_old_files_deleted(m);
 }
 
 static bool forgo(struct round *r, const struct batch *b, size_t i)
@@ -248,9 +240,7 @@ static bool judge(struct round *r, const struct batch *b, size_t i, int64_t olde
         return b->tokens[i].age_ms < r->sweep->grace_ms / 2 || named(r, b, i) || erase(r, f->uri);
     case SQL_FATE_UNKNOWN:
     default:
-        if (!was_never_made(r, f, oldest_ms) && !is_unwanted(r, b))
-            return true;
-        return named(r, b, i) || forgo(r, b, i);
+        return !was_never_made(r, f, oldest_ms) || named(r, b, i) || forgo(r, b, i);
     }
 }
 

@@ -6,8 +6,7 @@
  * A file goes in two steps, a round apart. First its token is forgone: from then on the change that
  * it was written for cannot be made, however late it comes, nor can the file be registered. Then it
  * is deleted, if nothing names it then. A file is judged only while every change that could have
- * named it still has its row; where a table wants old metadata files deleted, those that left its
- * log go also later. */
+ * named it still has its row: one that was current once is never a sweep's. */
 #pragma once
 
 #include <stdint.h>

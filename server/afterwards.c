@@ -98,7 +98,7 @@ static void drop_all(struct afterwards *p)
     if (p->n == 0)
         return;
     metric_add(METRIC_leftover_dropped_total, p->n);
-    log_write(LOG_WARN, "leftover", "the server stops: %zu files are left to the sweep", p->n);
+    log_write(LOG_WARN, "leftover", "the server stops: %zu files stay", p->n);
     free_files(&p->files);
     p->n = 0;
 }
@@ -144,8 +144,8 @@ static void add_one(struct afterwards *p, struct catalog *catalog, struct str ur
     if (p->n == QUEUE_MAX) {
         metric_add(METRIC_leftover_dropped_total, 1);
         if (!p->full)
-            log_write(LOG_WARN, "leftover",
-                "%d files wait to be deleted: further ones are left to the sweep", QUEUE_MAX);
+            log_write(
+                LOG_WARN, "leftover", "%d files wait to be deleted: further ones stay", QUEUE_MAX);
         p->full = true;
         return;
     }

@@ -1,5 +1,5 @@
 /* What is done once an answer is out: files that the change has made useless are deleted, by a task
- * of the slow lane. The queue is bounded; what it cannot take is left to the sweep. */
+ * of the slow lane. The queue is bounded; what it cannot take stays. */
 #pragma once
 
 #include <stdbool.h>

@@ -48,7 +48,7 @@ struct buf;
     X(commit_reports_total, COUNTER, "Commit reports received.")                                   \
     X(unknown_reports_total, COUNTER, "Reports of a type that this server does not know.")         \
     X(leftover_files_total, COUNTER, "Files that a change made useless, deleted after its answer.") \
-    X(leftover_dropped_total, COUNTER, "Such files that were left to the sweep: too many waited.")  \
+    X(leftover_dropped_total, COUNTER, "Such files that stay, since too many waited.")        \
     X(sweep_files_total, COUNTER, "Metadata files deleted that no commit came to name.")           \
     X(sweep_errors_total, COUNTER, "Folders that could not be swept, files that could not be deleted.") \
     X(sweep_rounds_total, COUNTER, "Sweeps that came to their end.")                               \

@@ -302,7 +302,7 @@ def test_a_log_that_names_a_file_twice(api, ns):
 
 
 def test_more_old_files_than_can_wait(server, api, ns):
-    """The queue is bounded; what it cannot take is counted and left to the sweep."""
+    """The queue is bounded; what it cannot take is counted and stays."""
     table = api.table(ns, properties={"write.metadata.previous-versions-max": "10000"})
     document = strict_json(api.store.read(table.metadata_location))
     log = [{"timestamp-ms": document["last-updated-ms"], "metadata-file": f"{table.location}/metadata/{i}.metadata.json"}

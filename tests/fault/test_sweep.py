@@ -130,32 +130,30 @@ def test_an_unclear_outcome_deletes_nothing(firn):
 
 
 @pytest.mark.parametrize("fault", ["STORE_DELETE_BEFORE", "STORE_DELETE_FAILS"])
-def test_what_was_not_deleted_goes_with_the_record_of_its_change(firn, fault):
-    """A death, or a store that refuses, after the answer: the sweep finds the file once its change is
-    past the retention. A table that does not ask for it keeps its old files for good."""
+def test_what_was_not_deleted_stays(firn, fault):
+    """A death, or a store that refuses, after the answer: the file was current once, so that the sweep
+    does not touch it, whether its change is remembered or past the retention."""
     api, table = armed(firn, fault)
-    keeper = api.table(firn.ns, "keeper", properties={"write.metadata.previous-versions-max": "1"})
-    for i in range(3):
-        keeper.apply(set_properties(a=str(i)))
-    kept = files_of(keeper)
     table.apply(set_properties(**KEEP_TWO))
     table.apply(set_properties(a="1"))
     api.close()
     if fault == "STORE_DELETE_BEFORE":
         firn.process.wait(10 * SLOWNESS)
-    sweeping(firn)
-    api = Api(firn)
-    table, keeper = Table(api, firn.ns, "t"), Table(api, firn.ns, "keeper")
-    wait_rounds(firn, 3)
-    assert files_of(table) > log_of(table), "its change still has a row"
-    api.close()
-    sweeping(firn, FIRN_CHANGE_RETENTION="3", FIRN_IDEMPOTENCY_LIFETIME="1")
-    api = Api(firn)
-    table, keeper = Table(api, firn.ns, "t"), Table(api, firn.ns, "keeper")
-    eventually(lambda: files_of(table) == log_of(table), 30)
-    assert files_of(keeper) == kept and kept > log_of(keeper)
-    table.apply(set_properties(a="3"))
-    api.close()
+    for more in ({}, {"FIRN_CHANGE_RETENTION": "3", "FIRN_IDEMPOTENCY_LIFETIME": "1"}):
+        sweeping(firn, **more)
+        api = Api(firn)
+        table = Table(api, firn.ns, "t")
+        files = files_of(table)
+        assert files > log_of(table)
+        eventually(lambda: not more or not remembered(firn, files), 30)
+        wait_rounds(firn, 3)
+        assert files_of(table) == files
+        api.close()
+
+
+def remembered(server, files):
+    """Those whose change has a row."""
+    return {f for f in files if TOKEN.search(f)[1] in made(server)}
 
 
 # --- the sweep -------------------------------------------------------------------------
@@ -206,6 +204,35 @@ def test_orphans_go_and_nothing_else(firn):
     table = Table(api, firn.ns, "t")
     table.append(2, 2, 1)
     api.create(firn.ns, "new").ok()
+    api.close()
+
+
+@pytest.mark.parametrize("how", ["its metadata folder", "its old place"])
+def test_files_of_one_table_in_the_folder_of_another(firn, how):
+    """The owner of the folder wants old files deleted; those that the other table's log names are not its
+    own, and stay when their changes are forgotten."""
+    firn.stop()
+    firn.extra.update({"FIRN_SWEEP_GRACE": "1", "FIRN_CHANGE_RETENTION": "3", "FIRN_IDEMPOTENCY_LIFETIME": "1"})
+    firn.start()
+    api = Api(firn)
+    base = f"{firn.store.base}/{firn.ns}"
+    if how == "its metadata folder":
+        owner = api.table(firn.ns, "owner", location=f"{base}/b", properties=KEEP_TWO)
+        guest = api.table(firn.ns, "guest", location=f"{base}/a", properties={"write.metadata.path": f"{base}/b/metadata"})
+    else:
+        guest = api.table(firn.ns, "guest", location=f"{base}/b")
+    for i in range(4):
+        guest.apply(set_properties(i=str(i)))
+    if how == "its old place":
+        guest.apply({"action": "set-location", "location": f"{base}/a"})
+        owner = api.table(firn.ns, "owner", location=f"{base}/b", properties=KEEP_TWO)
+    old = {e["metadata-file"] for e in guest.metadata["metadata-log"]}
+    assert len(old) >= 4 and all(f.startswith(f"{base}/b/") for f in old)
+    eventually(lambda: not remembered(firn, old), 30)
+    for i in range(4):
+        wait_rounds(firn, 1)
+        owner.apply(set_properties(i=str(i)))
+    assert old <= metadata_files(firn)
     api.close()
 
 
