@@ -9,6 +9,8 @@
 #include "metric.h"
 #include "object_priv.h"
 #include "sql_sweep.h"
+#include "token.h"
+#include "update_priv.h"
 
 void object__leave(const struct act *act, struct str uri)
 {
@@ -47,7 +49,6 @@ static bool still_named(const struct metadata *now, struct str base, struct str 
     return false;
 }
 
-/* Only files beneath the table's own place: a registered file's log may name anything. */
 static bool lies_within(const struct act *act, struct str uri, struct str folder)
 {
     struct location inside, within;
@@ -57,14 +58,33 @@ static bool lies_within(const struct act *act, struct str uri, struct str folder
            store_check(act->a, act->c->store, uri, &ignored);
 }
 
+/* The folder that the table has put its files into instead. Others may use it too: only a file that
+ * bears a name of ours can be one of them. */
+static bool was_put_into(const struct act *act, struct str uri, const json_t *properties)
+{
+    struct str folder =
+        draft__strip_slashes(json_text(json_object_get(properties, "write.metadata.path")));
+    const char *slash = memrchr(uri.p, '/', uri.n);
+    struct err ignored;
+    return folder.n > 0 && slash && str_eq(folder, str_range(uri.p, slash)) &&
+           token_of_file(act->c->warehouse.uuid, uri).p &&
+           store_check(act->a, act->c->store, uri, &ignored);
+}
+
+/* A registered file's log may name anything. */
+static bool is_own(const struct act *act, const struct metadata *base, struct str uri)
+{
+    const struct head *head = metadata_head(base);
+    return lies_within(act, uri, head->location) || was_put_into(act, uri, head->properties);
+}
+
 static void leave_entry(const struct act *act, const struct metadata *base,
     const struct metadata *now, const struct part *entry)
 {
     const json_t *tree = json_hold(act->a, json_loadb(entry->p, entry->n, 0, NULL));
     const json_t *file = json_object_get(tree, "metadata-file");
     struct str uri = {json_string_value(file), json_string_length(file)};
-    if (uri.n > 1 && lies_within(act, uri, metadata_head(base)->location) &&
-        !still_named(now, metadata_location(base), uri))
+    if (uri.n > 1 && is_own(act, base, uri) && !still_named(now, metadata_location(base), uri))
         object__leave(act, uri);
 }
 

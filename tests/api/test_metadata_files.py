@@ -131,6 +131,46 @@ def test_old_files_are_deleted_when_asked(api, table):
     eventually(lambda: sorted(files_of(api, table)) == sorted(locations[-3:]))
 
 
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_old_files_in_a_metadata_folder_elsewhere(api, ns, slash):
+    """`write.metadata.path` outside of the table's location: those that the server wrote there go too."""
+    place = f"{api.store.base}/{ns}-elsewhere"
+    table = api.table(ns, properties=KEEP_ONE | {"write.metadata.path": place + slash})
+    other = api.table(ns, "other", properties={"write.metadata.path": place, "write.metadata.previous-versions-max": "1"})
+    kept = {other.metadata_location}
+    for i in range(3):
+        table.apply(set_properties(i=str(i)))
+        other.apply(set_properties(i=str(i)))
+        kept.add(other.metadata_location)
+    eventually(lambda: set(api.store.list(place)) == kept | {*log_of(table), table.metadata_location})
+    assert len(log_of(table)) == 1
+
+
+def test_old_files_elsewhere_that_are_not_the_servers(api, ns):
+    """A registered log names them in the folder of `write.metadata.path`: of another make, deeper than
+    the server writes, current for another table, or outside of it. They stay; the server's own one goes."""
+    place = f"{api.store.base}/{ns}-elsewhere"
+    there = {"write.metadata.path": place}
+    table, other = api.table(ns, "a", properties=there), api.table(ns, "b", properties=there)
+    own = table.metadata_location
+    name = own.rpartition("/")[2]
+    document = strict_json(api.store.read(own))
+    stay = [f"{place}/00001-{uuid.uuid4()}.metadata.json", f"{place}/v1.metadata.json", f"{place}/deeper/{name}",
+            f"{place}-x/{name}", other.metadata_location]
+    for uri in stay[:-1]:
+        api.store.write(uri, b"{}")
+    again = f"{place}/00001-odd.metadata.json"
+    api.store.write(again, json.dumps(document | {"metadata-log": [
+        {"timestamp-ms": document["last-updated-ms"], "metadata-file": f} for f in [*stay, own]]}).encode())
+    api.drop(ns, "a").expect(204)
+    api.register(ns, "again", again).ok()
+    Table(api, ns, "again").apply(set_properties(**KEEP_ONE))
+    eventually(lambda: not api.store.exists(own))
+    time.sleep(0.3)
+    assert all(api.store.exists(f) for f in [*stay, again])
+    other.load().ok()
+
+
 def test_old_files_stay_by_default(api, table):
     """Only the log is bounded."""
     table.apply({"action": "set-properties", "updates": {"write.metadata.previous-versions-max": "1"}})
