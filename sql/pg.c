@@ -97,7 +97,7 @@ static struct str pg_name(struct arena *a, const struct sql_conf *conf)
 
 /* Session settings travel in the start-up packet: a SET would stay on a pooler's connection. The
  * generic plan: statements are written for it, and planning each time doubles a lookup's price.
- * Reads that nobody waits for any more end by themselves; a change is never cut off. */
+ * Lookups that nobody waits for any more end by themselves; a change is never cut off. */
 #define OPTIONS                                                                                    \
     "-c plan_cache_mode=force_generic_plan -c jit=off -c lock_timeout=5000 "                       \
     "-c idle_in_transaction_session_timeout=10000"

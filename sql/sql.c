@@ -123,10 +123,15 @@ bool sql__pause(struct pace *p)
 
 /* --- connections --- */
 
-/* PostgreSQL has one pool for both roles. */
+/* PostgreSQL has one pool for both roles, whose connections may write. */
+static enum db_role pooled_role(const struct sql *s, enum db_role role)
+{
+    return s->driver->engine == ENGINE_LITE ? role : DB_WRITE;
+}
+
 static struct pool *pool_for(struct sql *s, enum db_role role)
 {
-    return &s->pools[s->driver->engine == ENGINE_LITE ? role : DB_WRITE];
+    return &s->pools[pooled_role(s, role)];
 }
 
 /* With the mutex held. An idle connection, or NULL and the right to open one. */
@@ -198,7 +203,7 @@ bool sql__take(struct sql *s, enum db_role role, struct db **out, struct err *er
             return err_set(err, ERR_BUSY,
                 "No database connection was free for 2 seconds; all %u are in use", p->max);
         if (!db) {
-            if (sql__connect(s, role, out, err))
+            if (sql__connect(s, pooled_role(s, role), out, err))
                 return true;
             forget(s, p);
             return false;
