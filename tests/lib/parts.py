@@ -130,8 +130,16 @@ def api(run, build_name, *options, env=None):
     pytest(run, "tests/api", build_name, "-n", "3", "--dist", "worksteal", *options, env=env)
 
 
+# Tests by the thousand that are generated from tables: after an edit the rest is enough.
+GENERATED = ("test_matrix.py", "test_bad_input.py")
+
+
 def api_sqlite(run):
     api(run, "release")
+
+
+def api_quick(run):
+    api(run, "release", *(f"--ignore=tests/api/{name}" for name in GENERATED))
 
 
 def api_pg(run):
@@ -324,6 +332,7 @@ class Part:
     needs: tuple
     after: tuple = ()
     last: bool = False
+    full: bool = True  # it belongs to a full run
 
 
 BUILD = ("build", "python")
@@ -334,6 +343,8 @@ PARTS = (
     Part("build", "gcc release and clang, warnings are errors", compilers, ("build", "clang")),
     Part("unit", "unit tests, SQL on both databases", unit, PG, ("build",)),
     Part("api-sqlite", "API tests on SQLite and local files", api_sqlite, BUILD, ("build",)),
+    Part("api-quick", "the same but for the tests that are generated from tables", api_quick, BUILD,
+         ("build",), full=False),
     Part("spark", "Spark, the whole story, PostgreSQL and SeaweedFS", spark, (*PG, "spark"), ("build",)),
     Part("api-pg", "API tests on PostgreSQL and SeaweedFS", api_pg, PG, ("build",)),
     Part("api-pgbouncer", "API tests on PostgreSQL behind PgBouncer", api_pgbouncer, (*PG, "pgbouncer"),
@@ -376,4 +387,4 @@ PARTS = (
          (*BUILD, "clang")),
     Part("secrets", "no planted secret in any server log", secrets, (), last=True),
 )
-QUICK = ("build", "unit", "api-sqlite")
+QUICK = ("build", "unit", "api-quick")

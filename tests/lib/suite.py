@@ -199,7 +199,7 @@ class Run:
 
 def choose(names):
     if names in ([], ["full"]):
-        return list(PARTS)
+        return [part for part in PARTS if part.full]
     if names == ["quick"]:
         return [part for part in PARTS if part.name in QUICK]
     known = {part.name: part for part in PARTS}
