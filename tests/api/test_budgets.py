@@ -159,7 +159,7 @@ LONG = {"sendto": 1, "sendmsg": 1}
 # The file, its folder, one flush of each; the slow lane wakes the loop, which takes the connection up again.
 COMMIT = {"openat2": 1, "openat": 1, "writev": 1, "linkat": 1, "fsync": 2, "close": 2, "write": 1, "read": 1,
           "epoll_ctl": 2, "recvfrom": 1}
-SWAP = {"sqlite": {"fcntl": 6, "pread64": 5, "pwrite64": 12, "fdatasync": 1},
+SWAP = {"sqlite": {"fcntl": 6, "pread64": 5, "pwrite64": 13, "fdatasync": 1},
         "postgresql": {"sendto": 1, "recvfrom": 2}}
 
 

@@ -178,13 +178,17 @@ def test_a_create_that_is_sent_again(api, server, ns):
 
 
 def test_a_staged_create_in_a_named_place(api, server, ns):
-    """Nobody has registered the place, so that it may be another's: the files of a table, or a folder of tables."""
+    """Nobody has registered the place, so that it may become another's; where others lie already it is refused."""
     victim = api.table(ns)
-    for place in (victim.location, victim.location.rpartition("/")[0], api.store.base + "/future"):
-        answer = api.request("POST", f"{ns_path(ns)}/tables", {
+
+    def staged(place):
+        return api.request("POST", f"{ns_path(ns)}/tables", {
             "name": "s", "schema": simple(), "stage-create": True, "location": place},
             {"X-Iceberg-Access-Delegation": "vended-credentials"})
-        nothing(answer)
+
+    nothing(staged(api.store.base + "/future"))
+    for place in (victim.location, victim.location.rpartition("/")[0]):
+        staged(place).fails(409, "AlreadyExistsException")
 
 
 def test_the_registered_location_decides(api, server, ns):
