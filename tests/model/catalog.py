@@ -273,6 +273,7 @@ class Catalog:
             self.check_name(ident, "table")
         document = new_table(body)
         if staged:
+            self.check_unique(document)
             agree(seen.status == 200, f"expected success, found {seen}")
             for member in ("table-uuid", "location"):
                 document[member] = document[member] or seen.json["metadata"][member]
