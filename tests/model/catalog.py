@@ -338,7 +338,7 @@ class Catalog:
             agree(seen.status == 200, f"expected success, found {seen}")
             file, made = seen.json["metadata-location"], base
             self.move(base, draft, file)
-        self.changes[made.number, request["digest"]] = file
+        self.made_by(request, made, file)
         return Expected(200, document=made.document, file=file, mode="all")
 
     def begin(self, ident, body, create):
@@ -375,20 +375,28 @@ class Catalog:
         self.files[file] = found.kind, draft.t
         found.file, found.document = file, draft.t
 
+    def made_by(self, request, made, file):
+        """The request brought the object to this file."""
+        of = self.changes.setdefault(request["digest"], {})
+        of.pop(made.number, None)
+        of[made.number] = file
+
     def recognised(self, request, changes, work, adds="add-snapshot"):
-        """The same request once more: an answer may have been lost on the way."""
+        """The same request once more: an answer may have been lost on the way. By then the object may have another
+        name."""
         try:
             return work()
         except Refused as refused:
-            if not set(refused.types) & {"CommitFailedException", VALIDATION, ARGUMENT}:
+            if not set(refused.types) & {"CommitFailedException", VALIDATION, ARGUMENT, "NoSuchTableException",
+                                         "NoSuchViewException", "NoSuchNamespaceException"}:
                 raise
-            for ident, body in changes:
-                found = self.objects.get(ident)
-                file = found and self.changes.get((found.number, request["digest"]))
-                if file and any(u["action"] == adds for u in body.get("updates") or ()):
-                    if file not in self.files:
-                        return Expected(200, unknown=True)
-                    return Expected(200, document=self.files[file][1], file=file, mode="all")
+            unique = any(u["action"] == adds for _, body in changes for u in body.get("updates") or ())
+            live = {o.number for o in self.objects.values()}
+            files = [f for number, f in self.changes.get(request["digest"], {}).items() if number in live]
+            if unique and files:
+                if files[-1] not in self.files:
+                    return Expected(200, unknown=True)
+                return Expected(200, document=self.files[files[-1]][1], file=files[-1], mode="all")
             raise
 
     def replace_view(self, request, seen):
@@ -403,7 +411,7 @@ class Catalog:
                 self.end(draft, base)
                 agree(seen.status == 200, f"expected success, found {seen}")
                 self.move(base, draft, seen.json["metadata-location"])
-                self.changes[base.number, request["digest"]] = base.file
+                self.made_by(request, base, base.file)
             return Expected(200, document=base.document, file=base.file, mode="all")
 
         return self.recognised(request, [(ident, body)], work, "add-view-version")
@@ -451,7 +459,7 @@ class Catalog:
             else:
                 self.choose(draft.t, seen.run.loaded[ident], 0)
                 made = self.keep(ident, "table", draft.t, file)
-            self.changes[made.number, request["digest"]] = file
+            self.made_by(request, made, file)
 
     # -- names --
 
