@@ -302,7 +302,7 @@ def test_a_sweep_that_is_killed_goes_on(firn):
         firn.process = None
         assert needed(firn) <= metadata_files(firn)
     sweeping(firn)
-    eventually(lambda: not orphans(firn), 60)
+    eventually(lambda: not orphans(firn), 180)
     assert needed(firn) <= metadata_files(firn)
 
 
@@ -322,7 +322,7 @@ def test_kills_under_load_and_sweeps(make):
         server.start()
         audit(server, writers)
         assert needed(server) <= metadata_files(server)
-    eventually(lambda: not orphans(server), 60)
+    eventually(lambda: not orphans(server), 120)
     wait_rounds(server, 1)
     audit(server, writers)
     server.stop()
