@@ -115,9 +115,11 @@ def unit_asan(run):
 
 
 def pytest(run, where, build_name, *options, env=None, limit=180):
+    """A test that fails is tried once more, since others keep the machine busy; the run says so."""
     slowness = SLOWNESS.get(build_name, "1")
     run.counted("pytest", [
         PYTHON, "-m", "pytest", where, "-q", "-ra", "-p", "no:cacheprovider", "--durations=5",
+        "--reruns=1", "--reruns-delay=2",
         f"--timeout={limit * int(slowness)}", f"--rootdir={ROOT / 'tests'}", *options],
         env={"FIRN_BIN": str(binary(run, build_name)), "FIRN_TEST_DB": "sqlite",
              "FIRN_TEST_STORE": "file", "FIRN_TEST_SLOWNESS": slowness,

@@ -158,6 +158,8 @@ class Run:
         if found:
             for number, word in re.findall(r"(\d+) (passed|failed|skipped|error|xfailed|xpassed)", found[-1]):
                 count[word] += int(number)
+        for number in re.findall(r"(\d+) rerun", found[-1] if found else ""):
+            self.notes.append(f"{name}: {number} tried twice, see the log for which")
         bad = count["failed"] + count["error"] + count["xpassed"]
         if code and not bad:
             bad = 1
@@ -223,7 +225,7 @@ def run_part(suite, part, total, output):
     with output:
         total.add(run.result.passed, run.result.failed, run.result.skipped)
         say(f"{part.name:<18} {time.monotonic() - begin:6.1f} s   {run.result}")
-        if (run.result.failed or run.result.skipped) and not suite.stopping:
+        if (run.notes or run.result.failed or run.result.skipped) and not suite.stopping:
             if run.result.failed:
                 say(run.tail())
             for note in run.notes:
