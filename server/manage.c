@@ -7,6 +7,7 @@
 #include "catalog.h"
 #include "config.h"
 #include "ident.h"
+#include "json.h"
 #include "profile.h"
 #include "secret.h"
 #include "secrets.h"
@@ -20,16 +21,6 @@ enum { PAGE = 100, NAME_MAX_BYTES = 128 };
 /* The members of a profile, as they lie in the row. */
 static const char *const members[] = {
     "storage", "credentials", "allowed-locations", "delegation", "defaults", "overrides"};
-
-static void decref(void *json)
-{
-    json_decref(json);
-}
-
-static json_t *hold(struct arena *a, json_t *json)
-{
-    return arena_hold(a, json, decref);
-}
 
 static struct str dump(struct arena *a, const json_t *json)
 {
@@ -67,7 +58,7 @@ static bool read_row(
     *out = (struct house){.row = *row};
     if (row->profile.n == 0)
         return true;
-    out->profile = hold(a, json_loadb(row->profile.p, row->profile.n, 0, NULL));
+    out->profile = json_hold(a, json_loadb(row->profile.p, row->profile.n, 0, NULL));
     return json_is_object(out->profile) ||
            err_set(err, ERR_INTERNAL, "The profile of the warehouse %.*s is no JSON object",
                STR_ARG(row->name));
@@ -108,7 +99,7 @@ static json_t *document(const struct house *h)
 
 static struct str show(struct arena *a, const struct house *h)
 {
-    return dump(a, hold(a, document(h)));
+    return dump(a, json_hold(a, document(h)));
 }
 
 bool manage_show(
@@ -154,7 +145,7 @@ static bool append(struct arena *a, const struct house *h, void *arg, struct err
 
 bool manage_list(struct arena *a, const struct manage *m, struct str *out, struct err *err)
 {
-    json_t *all = json_array(), *doc = hold(a, json_pack("{s:o}", "warehouses", all));
+    json_t *all = json_array(), *doc = json_hold(a, json_pack("{s:o}", "warehouses", all));
 
     TRY(each(a, m, append, all, err));
     *out = dump(a, doc);
@@ -355,7 +346,7 @@ bool manage_create(
 {
     struct house h = {
         .row = {.id = uuid_row_id(), .version = sql_warehouse_version(), .active = true},
-        .profile = hold(a, json_object())
+        .profile = json_hold(a, json_object())
     };
     char *uuid = arena_alloc(a, UUID_TEXT + 1);
     struct str was = {NULL, 0};
@@ -429,7 +420,7 @@ bool manage_check(
     struct house h = {0};
 
     TRY(find(a, m, named, &h, err));
-    json_t *doc = hold(a, json_object());
+    json_t *doc = json_hold(a, json_object());
     bool ok = try_storage(a, m, &h, &warning, err);
     json_object_set_new(doc, "ok", json_boolean(ok));
     if (!ok)

@@ -6,6 +6,7 @@
 
 #include "arena.h"
 #include "config.h"
+#include "json.h"
 #include "manage.h"
 #include "op.h"
 #include "secret.h"
@@ -14,11 +15,6 @@
 #include "sql_warehouse.h"
 
 enum { INPUT_MAX = 1 << 20 };
-
-static void decref(void *json)
-{
-    json_decref(json);
-}
 
 /* The standard input, checked as the body of the operation. */
 static bool read_body(struct arena *a, enum op_id op, const json_t **out, struct err *err)
@@ -39,7 +35,7 @@ static bool read_body(struct arena *a, enum op_id op, const json_t **out, struct
         return err_set(err, ERR_BAD_REQUEST,
             "Expected the warehouse as JSON on the standard input; malformed at byte %d: %s",
             why.position, why.text);
-    *out = arena_hold(a, json, decref);
+    *out = json_hold(a, json);
     return op_check_body(op_rows[op].body, *out, err);
 }
 

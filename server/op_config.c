@@ -1,6 +1,7 @@
 /* Configuration, the description of the API, and the operations that are not served. */
 #include "call.h"
 #include "config.h"
+#include "json.h"
 #include "metric.h"
 #include "vend.h"
 #include "warehouses.h"
@@ -67,11 +68,6 @@ static void put_texts(struct buf *b, json_t *texts, const char *sep)
 /* Java sends the header that asks for credentials only when it is told to. */
 #define ASKS "header.X-Iceberg-Access-Delegation"
 
-static void decref(void *json)
-{
-    json_decref(json);
-}
-
 /* Paths of the default warehouse have no prefix. The separator is every client's default; DuckDB
  * needs it said in its encoded form. */
 static void put_settings(struct call *c, struct buf *b, const struct sql_warehouse *row)
@@ -80,7 +76,7 @@ static void put_settings(struct call *c, struct buf *b, const struct sql_warehou
     if (row->profile.n > 0)
         profile = json_loadb(row->profile.p, row->profile.n, 0, NULL);
     if (profile)
-        (void)arena_hold(c->arena, profile, decref);
+        (void)json_hold(c->arena, profile);
     json_t *defaults = json_object_get(profile, "defaults");
     bool asks = vend_offered(catalog_store(c->catalog)) && !json_object_get(defaults, ASKS);
     buf_puts(b, "{\"defaults\":{");

@@ -5,6 +5,7 @@
 #include "arena.h"
 #include "base.h"
 #include "config.h"
+#include "json.h"
 #include "secrets.h"
 
 enum { VEND_MIN_S = 900, VEND_MAX_S = 43200 }; /* of AWS's roles */
@@ -129,11 +130,6 @@ void profile_store(struct arena *a, const struct config *conf, struct str base,
     vending(profile, out);
 }
 
-static void decref(void *json)
-{
-    json_decref(json);
-}
-
 bool profile_of_row(struct arena *a, const struct config *conf, struct secrets *secrets,
     const struct sql_warehouse *row, struct store_conf *out, struct err *err)
 {
@@ -144,7 +140,7 @@ bool profile_of_row(struct arena *a, const struct config *conf, struct secrets *
         return err_set(err, ERR_INTERNAL, "The profile of the warehouse %.*s is no JSON object",
             STR_ARG(row->name));
     }
-    (void)arena_hold(a, profile, decref);
+    (void)json_hold(a, profile);
     profile_store(a, conf, row->base, profile, out);
     if (profile_has_keys(profile))
         secrets_offer(secrets, a, row->id, out);

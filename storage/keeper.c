@@ -6,10 +6,10 @@
 #include "metric.h"
 #include "source.h"
 #include "store.h"
+#include "thread.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -145,23 +145,17 @@ static void *thread_main(void *arg)
 
 static void init(struct keeper *k)
 {
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&k->lock, NULL);
-    pthread_cond_init(&k->news, &attr);
-    pthread_condattr_destroy(&attr);
+    thread_cond_init(&k->news);
 }
 
 static bool start(struct keeper *k, struct err *err)
 {
     k->state = KEEPER_ASKS;
-    int failed = pthread_create(&k->thread, NULL, thread_main, k);
-    if (!failed)
+    if (thread_start("firn-keys", thread_main, k, &k->thread, err))
         return true;
     k->kind = SOURCE_FIXED; /* no thread to wait for */
-    return err_set(
-        err, ERR_INTERNAL, "cannot start the thread of the S3 keys: %s", strerror(failed));
+    return false;
 }
 
 bool keeper_new(
