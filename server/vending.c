@@ -29,7 +29,7 @@ bool vending_asked(const struct call *c)
 
 static void put(struct buf *b, const char *key, struct str value)
 {
-    buf_puts(b, ",\"");
+    buf_puts(b, b->n > 1 ? ",\"" : "\"");
     buf_puts(b, key);
     buf_puts(b, "\":");
     buf_json_str(b, value);
@@ -60,13 +60,11 @@ static struct str refresh_path(struct call *c, const struct ident *id)
  * DuckDB read path-style-access, PyIceberg and Go force-virtual-addressing; DuckDB needs a region,
  * and PyIceberg takes an endpoint from the table's properties where none is said. id: NULL where
  * there is no table yet. */
-static void put_config(
-    struct call *c, struct buf *b, const struct ident *id, const struct vended *k)
+static void put_s3(struct call *c, struct buf *b, const struct ident *id, const struct vended *k)
 {
     bool in_path = k->style == VEND_BUCKET_IN_PATH;
 
-    buf_puts(b, "{\"s3.access-key-id\":");
-    buf_json_str(b, k->id);
+    put(b, "s3.access-key-id", k->id);
     put(b, "s3.secret-access-key", k->secret);
     if (k->token.n > 0)
         put(b, "s3.session-token", k->token);
@@ -82,8 +80,13 @@ static void put_config(
     put(b, "client.region", k->region);
     put(b, "s3.path-style-access", in_path ? STR("true") : STR("false"));
     put(b, "s3.force-virtual-addressing", in_path ? STR("false") : STR("true"));
-    buf_putc(b, '}');
 }
+
+/* One row for each kind of keys. */
+static void (*const words[])(
+    struct call *c, struct buf *b, const struct ident *id, const struct vended *k) = {
+    [VENDED_S3] = put_s3,
+};
 
 /* Everything beneath the location, and nothing whose name begins as it does. */
 static void put_credentials(struct call *c, struct buf *b, struct str location, struct str config)
@@ -114,7 +117,9 @@ static struct str config_text(struct call *c, const struct ident *id, const stru
 
     buf_init(&b, TEXT_MAX);
     buf_reserve(&b, TEXT_MAX / 16); /* so that no copy is left behind */
-    put_config(c, &b, id, keys);
+    buf_putc(&b, '{');
+    words[keys->kind](c, &b, id, keys);
+    buf_putc(&b, '}');
     return take_secret(c, &b);
 }
 

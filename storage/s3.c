@@ -4,6 +4,7 @@
 #include "base.h"
 #include "clock.h"
 #include "digest.h"
+#include "vend_priv.h"
 #include "xml.h"
 
 #include <assert.h>
@@ -33,9 +34,9 @@ void s3__free(struct s3 **s3)
     *s3 = NULL;
 }
 
-void s3__forget_condition(struct s3 *s3)
+static void s3_forget_condition(struct store *s)
 {
-    atomic_store(&s3->no_condition, true);
+    atomic_store(&s->s3->no_condition, true);
 }
 
 static bool read_endpoint(struct s3 *s3, const char *uri, struct err *err)
@@ -454,4 +455,6 @@ const struct store_ops store__s3_ops = {
     .exists = s3_exists,
     .make_dir = NULL, /* a bucket has no folders */
     .list = s3_list,
+    .forget_condition = s3_forget_condition,
+    .vend = &vend__s3,
 };

@@ -23,6 +23,11 @@ static const struct kind {
     {"s3://", &store__s3_ops  },
 };
 
+static bool is_file(const struct root *r)
+{
+    return r->ops == &store__file_ops;
+}
+
 static const struct store_ops *ops_of(const struct location *at)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
@@ -65,7 +70,7 @@ bool store_open(const struct store_conf *conf, struct store **out, struct err *e
     AUTO(store_close) struct store *s = xcalloc(1, sizeof(*s));
     s->roots = xcalloc(n, sizeof(*s->roots));
     TRY(roots_open(s, conf, err));
-    TRY(vend__new(s->s3, conf, &s->vend, err));
+    TRY(vend__new(s, conf, &s->vend, err));
     *out = TAKE(s);
     return true;
 }
@@ -121,7 +126,7 @@ bool store__place(const struct store *s, struct str uri, struct place *out, stru
             "another allowed location",
             STR_ARG(uri), s->roots[0].uri);
     const char *path = out->at.path.p;
-    if (out->root->bucket) {
+    if (!is_file(out->root)) {
         out->rel = path + 1;
         return true;
     }
@@ -215,7 +220,7 @@ bool store_file_present(struct store *s, struct str uri)
 {
     struct place p;
     struct err err;
-    return store__place(s, uri, &p, &err) && !p.root->bucket && file__present(&p);
+    return store__place(s, uri, &p, &err) && is_file(p.root) && file__present(&p);
 }
 
 void entries__add(struct entries *e, struct str uri, int64_t size, int64_t modified_ms)
@@ -288,8 +293,8 @@ static bool probe_condition(struct store *s, struct str uri, struct err *err)
     struct str other = STR("firn, second writer");
     if (!store_put_new(s, uri, &other, 1, "text/plain", err))
         return err->kind == ERR_STORE_EXISTS;
-    assert(s->s3);
-    s3__forget_condition(s->s3);
+    if (s->roots[0].ops->forget_condition)
+        s->roots[0].ops->forget_condition(s);
     if (!s->warning)
         s->warning = xstrdup("the store ignores If-None-Match, so that of two writers of one name "
                              "the second wins");

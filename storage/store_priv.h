@@ -8,6 +8,7 @@ enum { URI_MAX = 1024, URI_TEXT = URI_MAX + 8 };
 struct s3;
 struct s3_bucket;
 struct vend;
+struct vend_kind;
 
 /* The base or an allowed location, opened. */
 struct root {
@@ -34,7 +35,7 @@ struct place {
     char text[URI_TEXT];
     struct location at; /* into text */
     const struct root *root;
-    const char *rel; /* file: path beneath the root's folder; s3: the key. NUL-ended, may be "" */
+    const char *rel; /* file: path beneath the root's folder; else the key. NUL-ended, may be "" */
 };
 
 /* Growing array of entries in an arena, for list. */
@@ -63,6 +64,9 @@ struct store_ops {
     bool (*exists)(struct store *s, const struct place *p, bool *out, struct err *err);
     bool (*make_dir)(struct store *s, const struct place *p, struct err *err);
     bool (*list)(struct store *s, const struct place *p, struct entries *out, struct err *err);
+    /* From now on put_new looks first. NULL: a store that always honours the condition. */
+    void (*forget_condition)(struct store *s);
+    const struct vend_kind *vend; /* how clients get credentials; NULL: they get none */
 };
 extern const struct store_ops store__file_ops;
 extern const struct store_ops store__s3_ops;
@@ -73,9 +77,9 @@ MUST bool location__split(
 
 /* Beneath which root a URI lies. ERR_STORE_BAD_URI, ERR_STORE_DENIED. */
 MUST bool store__place(const struct store *s, struct str uri, struct place *out, struct err *err);
-/* vend.c. *out is NULL when conf hands out nothing. */
+/* vend.c. *out is NULL when conf hands out nothing. For a store whose roots are open. */
 MUST bool vend__new(
-    struct s3 *s3, const struct store_conf *conf, struct vend **out, struct err *err);
+    struct store *s, const struct store_conf *conf, struct vend **out, struct err *err);
 void vend__free(struct vend **v);
 
 /* file.c, for the fast lane and for the test of the way without openat2. */
@@ -83,4 +87,3 @@ bool file__present(const struct place *p);
 int file__open(const struct root *r, const char *rel, int flags);
 /* s3.c */
 void s3__free(struct s3 **s3);
-void s3__forget_condition(struct s3 *s3);

@@ -7,8 +7,6 @@
 #include "lane.h"
 #include "log.h"
 #include "metric.h"
-#include "secret.h"
-#include "source_priv.h"
 #include "vend_priv.h"
 
 #include <assert.h>
@@ -16,10 +14,6 @@
 
 enum {
     BYTES_MAX = 8 * 1024 * 1024, /* of one store: some 4,000 folders with keys of 2 KB */
-    DURATION_S = 3600,
-    ASK_US = 10000000, /* for all tries together */
-    TRIES = 2,
-    SESSION_MAX = 64,
 };
 
 /* One who asks for keys, and those who wait for them. The last of them frees it. */
@@ -42,80 +36,10 @@ struct vend_entry {
     char key[];
 };
 
-/* --- asking ------------------------------------------------------------------------------------
- */
-
-struct sts_service vend__service(const struct vend *v, struct str region)
-{
-    struct str named = str_from(v->conf.sts_endpoint);
-    if (named.n == 0)
-        named = source__env("AWS_ENDPOINT_URL_STS");
-    if (named.n == 0) /* stores other than AWS have theirs at the same address */
-        named = str_from(v->conf.s3_endpoint);
-    return (struct sts_service){named, region, clock_mono_us() + ASK_US};
-}
-
-/* In the records of the token service the session bears the folder's name. */
-static struct str session_name(struct arena *a, struct str key)
-{
-    char text[SESSION_MAX + 1] = "firn-";
-    size_t n = strlen(text), from = key.n;
-    while (from > 0 && key.p[from - 1] != '/')
-        from--;
-    for (; from < key.n && n < SESSION_MAX; from++) {
-        char c = key.p[from];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     (c && strchr("=,.@-_", c));
-        text[n++] = plain ? c : '_';
-    }
-    return arena_dup(a, (struct str){text, n});
-}
-
-static enum policy_access policy_access(enum vend_access access)
-{
-    return access == VEND_WRITE ? POLICY_WRITE : POLICY_READ;
-}
-
-static bool policy_of(struct arena *a, const struct place *p, struct str region,
-    enum vend_access access, struct str *out, struct err *err)
-{
-    const struct policy_folder folder = {
-        .bucket = str_from(p->root->bucket->name), .key = str_from(p->rel), .region = region};
-    TRY(policy_for_folder(a, &folder, policy_access(access), out, err));
-    assert(out->n > 0); /* without a policy it would be the whole role */
-    return true;
-}
-
-static bool assume(struct arena *a, const struct vend *v, const struct sts_service *service,
-    const struct sts_role *role, struct credentials **out, struct err *err)
-{
-    (void)a;
-    for (int tries = 1;; tries++) {
-        AUTO(credentials_unref) struct credentials *own = NULL;
-        TRY(keeper_get(v->s3->keeper, service->deadline_us, &own, err));
-        metric_add(METRIC_vend_requests_total, 1);
-        if (sts_assume_role(service, own, role, out, err))
-            return true;
-        metric_add(METRIC_vend_failures_total, 1);
-        if (err->kind != ERR_UNAVAILABLE || tries == TRIES ||
-            clock_mono_us() >= service->deadline_us)
-            return false;
-    }
-}
-
 bool vend__ask(struct arena *a, const struct vend *v, const struct place *p,
     enum vend_access access, struct credentials **out, struct err *err)
 {
-    struct str region = s3__region(v->s3, a, p->root->bucket);
-    struct str policy;
-    TRY(policy_of(a, p, region, access, &policy, err));
-    const struct sts_service service = vend__service(v, region);
-    const struct sts_role role = {.arn = str_from(v->conf.vend_role_arn),
-        .session = session_name(a, str_from(p->rel)),
-        .external_id = str_from(v->conf.s3_external_id),
-        .policy = policy,
-        .duration_s = v->conf.vend_duration_s};
-    TRY(assume(a, v, &service, &role, out, err));
+    TRY(v->kind->ask(a, v, p, access, out, err));
     if ((*out)->expires_ms > clock_ms())
         return true;
     credentials_unref(out);
@@ -302,17 +226,15 @@ static bool ask_or_wait(
     return ask_for_all(a, v, w, add(v, w->key), out, err);
 }
 
-static bool by_role(struct arena *a, struct vend *v, const struct place *p, enum vend_access access,
-    struct grant *out, struct err *err)
+static bool by_folder(struct arena *a, struct vend *v, const struct place *p,
+    enum vend_access access, struct grant *out, struct err *err)
 {
-    struct str ignored;
     const struct wish w = {p, access,
-        arena_printf(
-            a, "%c%s/%s", access == VEND_WRITE ? 'w' : 'r', p->root->bucket->name, p->rel)};
+        arena_printf(a, "%c%.*s%.*s", access == VEND_WRITE ? 'w' : 'r', STR_ARG(p->at.authority),
+            STR_ARG(p->at.path))};
     if (at_hand(v, &w, out))
         return true;
-    /* What can never be is told at once, in any lane. */
-    TRY(policy_of(a, p, STR(""), access, &ignored, err));
+    TRY(v->kind->check(a, v, p, access, err));
     if (!lane_may_block())
         return err_set(err, ERR_WOULD_BLOCK, "credentials have to be asked for");
     return ask_or_wait(a, v, &w, out, err);
@@ -320,8 +242,8 @@ static bool by_role(struct arena *a, struct vend *v, const struct place *p, enum
 
 static bool own_keys(struct vend *v, struct grant *out, struct err *err)
 {
-    TRY(keeper_get(v->s3->keeper, clock_mono_us(), &out->keys, err));
-    int64_t half_s = (v->conf.vend_duration_s ? v->conf.vend_duration_s : DURATION_S) / 2;
+    TRY(v->kind->own(v, &out->keys, err));
+    int64_t half_s = (v->conf.vend_duration_s ? v->conf.vend_duration_s : VEND_DURATION_S) / 2;
     out->fresh_ms = clock_ms() + half_s * 1000;
     return true;
 }
@@ -333,9 +255,10 @@ static bool own_keys(struct vend *v, struct grant *out, struct err *err)
 static bool check_place(const struct store *s, struct str uri, struct place *p, struct err *err)
 {
     TRY(store__place(s, uri, p, err));
-    if (!p->root->bucket)
+    if (p->root->ops->vend != s->vend->kind)
         return err_set(err, ERR_STORE_DENIED,
-            "No credentials can be given for %.*s: it lies in no object store", STR_ARG(uri));
+            "No credentials can be given for %.*s: it lies in no %s store", STR_ARG(uri),
+            s->vend->kind->name);
     for (size_t i = 0; i < s->n_roots; i++)
         if (location_within(&s->roots[i].at, &p->at))
             return err_set(err, ERR_STORE_DENIED,
@@ -348,19 +271,6 @@ static void unref(void *keys)
 {
     struct credentials *c = keys;
     credentials_unref(&c);
-}
-
-static struct str endpoint_for(struct arena *a, const struct vend *v, struct str region)
-{
-    struct str named = str_from(v->conf.client_endpoint);
-    if (named.n == 0)
-        named = str_from(v->conf.s3_endpoint);
-    while (str_ends(named, STR("/")))
-        named.n--;
-    if (named.n > 0)
-        return named;
-    return arena_printf(a, "https://s3.%.*s.amazonaws.com%s", STR_ARG(region),
-        str_starts(region, STR("cn-")) ? ".cn" : "");
 }
 
 bool vend_offered(const struct store *s)
@@ -376,49 +286,49 @@ bool vend_get(struct arena *a, struct store *s, struct str uri, enum vend_access
     struct grant g = {0};
     assert(v);
     TRY(check_place(s, uri, &p, err));
-    struct str region = s3__region(v->s3, a, p.root->bucket);
-    if (!region.p)
-        return err_set(err, ERR_WOULD_BLOCK, "the region has to be asked for");
-    TRY(v->conf.vend_role_arn ? by_role(a, v, &p, access, &g, err) : own_keys(v, &g, err));
+    *out = (struct vended){0};
+    TRY(v->kind->tell(a, v, &p, out, err));
+    TRY(v->way == VEND_OWN ? own_keys(v, &g, err) : by_folder(a, v, &p, access, &g, err));
     const struct credentials *c = arena_hold(a, g.keys, unref);
-    *out = (struct vended){
-        .id = str_from(c->id),
-        .secret = str_from(c->secret),
-        .token = str_from(c->token),
-        .expires_ms = c->expires_ms,
-        .fresh_ms = g.fresh_ms,
-        .endpoint = endpoint_for(a, v, region),
-        .region = region,
-        .style = s3__in_path(v->s3, p.root->bucket) ? VEND_BUCKET_IN_PATH : VEND_BUCKET_IN_HOST,
-    };
+    out->id = str_from(c->id);
+    out->secret = str_from(c->secret);
+    out->token = str_from(c->token);
+    out->expires_ms = c->expires_ms;
+    out->fresh_ms = g.fresh_ms;
     metric_add(METRIC_vended_total, 1);
     return true;
 }
 
-static bool check_conf(struct s3 *s3, const struct store_conf *conf, struct err *err)
+/* Of the base, or of the first allowed location where the base has none. */
+static const struct vend_kind *kind_of(const struct store *s)
 {
-    struct endpoint ignored;
-    if (!s3)
-        return err_set(
-            err, ERR_INTERNAL, "Credentials are handed out for S3 only, and the warehouse is none");
-    if (conf->client_endpoint)
-        TRY(endpoint_parse(
-            str_from(conf->client_endpoint), "the S3 endpoint for clients", &ignored, err));
-    bool fixed = (conf->s3_access_key_id || conf->s3_sealed) && !conf->s3_role_arn;
-    return conf->vend_role_arn || fixed ||
-           err_set(err, ERR_INTERNAL,
-               "Static keys are to be handed out, and the warehouse has none of its own or uses "
-               "those of a role");
+    for (size_t i = 0; i < s->n_roots; i++)
+        if (s->roots[i].ops->vend)
+            return s->roots[i].ops->vend;
+    return NULL;
 }
 
-bool vend__new(struct s3 *s3, const struct store_conf *conf, struct vend **out, struct err *err)
+static bool asks_for_keys(const struct store_conf *conf)
 {
+    return conf->vend_role_arn || conf->vend_static != STORE_SHARE_NONE;
+}
+
+bool vend__new(struct store *s, const struct store_conf *conf, struct vend **out, struct err *err)
+{
+    const struct vend_kind *kind = kind_of(s);
+    enum vend_way way = VEND_NONE;
     *out = NULL;
-    if (!conf->vend_role_arn && conf->vend_static == STORE_SHARE_NONE)
+    if (!kind && asks_for_keys(conf))
+        return err_set(err, ERR_INTERNAL,
+            "Credentials are handed out for object stores only, and the warehouse is none");
+    if (kind)
+        TRY(kind->way(conf, &way, err));
+    if (way == VEND_NONE)
         return true;
-    TRY(check_conf(s3, conf, err));
     struct vend *v = xcalloc(1, sizeof(*v));
-    v->s3 = s3;
+    v->store = s;
+    v->kind = kind;
+    v->way = way;
     v->conf = *conf;
     pthread_mutex_init(&v->lock, NULL);
     pthread_cond_init(&v->news, NULL);

@@ -13,6 +13,7 @@ struct store;
 enum vend_access { VEND_READ, VEND_WRITE };
 
 struct vended {
+    enum vended_kind { VENDED_S3 } kind; /* which words clients have for them */
     struct str id, secret, token; /* token absent: the store's own keys, as its operator wants it */
     int64_t expires_ms;           /* on clock_ms(); 0: never */
     int64_t fresh_ms;             /* until then the same ones are given again: half their life */

@@ -1,7 +1,6 @@
 /* Is what clients get limited to its folder? Tried as a thief would. */
 #include "arena.h"
 #include "base.h"
-#include "clock.h"
 #include "lane.h"
 #include "uuid.h"
 #include "vend_priv.h"
@@ -63,14 +62,9 @@ static bool refused(const struct trial *t, bool ok, const char *what)
 static bool open_with(struct trial *t, const struct credentials *keys, struct err *err)
 {
     struct store_conf conf = t->own->vend->conf;
-    struct s3_bucket *bucket = t->own->roots[0].bucket;
     conf.allowed = NULL;
-    conf.s3_region = s3__region(t->own->s3, t->a, bucket).p;
-    conf.s3_access_key_id = keys->id;
-    conf.s3_secret_access_key = keys->secret;
-    conf.s3_session_token = keys->token;
-    conf.s3_sealed = NULL;
-    conf.s3_role_arn = conf.vend_role_arn = conf.client_endpoint = NULL;
+    t->own->vend->kind->lend(t->a, t->own->vend, keys, &conf);
+    conf.vend_role_arn = conf.client_endpoint = NULL;
     conf.vend_static = STORE_SHARE_NONE;
     store_close(&t->lent);
     return store_open(&conf, &t->lent, err);
@@ -95,43 +89,10 @@ static bool outside_is_shut(const struct trial *t)
     return refused(t, list(t, t->lent, ""), "list the folder above");
 }
 
-/* ERR_UNAVAILABLE: nobody answered there. */
-static bool cannot_assume(
-    const struct trial *t, const struct credentials *keys, struct str endpoint)
-{
-    AUTO(credentials_unref) struct credentials *more = NULL;
-    const struct vend *v = t->own->vend;
-    struct str region = s3__region(v->s3, t->a, t->own->roots[0].bucket);
-    struct sts_service service = vend__service(v, region);
-    const struct sts_role role = {.arn = str_from(v->conf.vend_role_arn),
-        .session = STR("firn-probe"),
-        .external_id = str_from(v->conf.s3_external_id)};
-    if (endpoint.n > 0)
-        service.endpoint = endpoint;
-    if (sts_assume_role(&service, keys, &role, &more, t->err))
-        return err_set(t->err, ERR_INTERNAL,
-            "whoever has vended credentials can get those of the whole role with them: its trust "
-            "policy must name who may assume it, or clients need an endpoint without a token "
-            "service");
-    if (t->err->kind == ERR_UNAVAILABLE)
-        return false;
-    err_clear(t->err);
-    return true;
-}
-
-/* Clients that have an address of their own know no other; it may not lead anywhere from here. */
 static bool role_is_shut(const struct trial *t, const struct credentials *keys)
 {
-    struct str theirs = str_from(t->own->vend->conf.client_endpoint);
-    if (theirs.n > 0) {
-        if (cannot_assume(t, keys, theirs))
-            return true;
-        if (t->err->kind != ERR_UNAVAILABLE)
-            return false;
-        err_clear(t->err);
-    }
-    return cannot_assume(t, keys, STR("")) ||
-           err_wrap(t->err, "vended credentials were tried at the token service");
+    const struct vend *v = t->own->vend;
+    return !v->kind->cannot_grow || v->kind->cannot_grow(t->a, v, keys, t->err);
 }
 
 static bool try_write(struct trial *t)
@@ -162,7 +123,7 @@ static void clean(const struct trial *t)
 
 bool vend_probe(struct store *s, struct err *err)
 {
-    if (!s->vend || !s->vend->conf.vend_role_arn)
+    if (!s->vend || s->vend->way != VEND_BY_FOLDER)
         return true;
     assert(lane_may_block());
     AUTO(arena_free) struct arena *a = arena_new_secret();

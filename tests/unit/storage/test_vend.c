@@ -264,7 +264,7 @@ START_TEST(test_vend__settings_that_cannot_be)
     ck_assert(!store_open(&conf, &store, &err) && strstr(err.msg, "the S3 endpoint for clients"));
     conf.client_endpoint = NULL;
     conf.base = "file:///tmp";
-    ck_assert(!store_open(&conf, &store, &err) && strstr(err.msg, "for S3 only"));
+    ck_assert(!store_open(&conf, &store, &err) && strstr(err.msg, "for object stores only"));
 }
 END_TEST
 
