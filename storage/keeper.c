@@ -23,6 +23,7 @@ enum {
 
 struct keeper {
     struct store_conf conf;
+    const struct sources *from;
     const struct source *source;
     enum source_kind kind;
     pthread_t thread; /* of SOURCE_RENEWED */
@@ -58,7 +59,7 @@ static int64_t until_next_us(const struct credentials *c)
 static void succeed(struct keeper *k, struct credentials *fresh)
 {
     if (k->failures > 0)
-        log_write(LOG_INFO, "keys", "there are S3 keys from %s again", k->source->name);
+        log_write(LOG_INFO, "keys", "there are %s from %s again", k->from->what, k->source->name);
     credentials_unref(&k->now);
     k->now = fresh;
     k->failures = 0;
@@ -71,15 +72,15 @@ static void succeed(struct keeper *k, struct credentials *fresh)
 /* One line for a row of failures, and one when it begins to hurt. */
 static void complain(struct keeper *k)
 {
-    const char *name = k->source->name, *why = k->why.msg;
+    const char *what = k->from->what, *name = k->source->name, *why = k->why.msg;
     bool hurts = !usable(k);
     if (hurts && !k->hurt)
-        log_write(LOG_ERROR, "keys", "there are no S3 keys from %s: %s", name, why);
+        log_write(LOG_ERROR, "keys", "there are no %s from %s: %s", what, name, why);
     else if (!hurts && k->failures == 1)
         log_write(LOG_WARN, "keys",
-            "no new S3 keys from %s: %s; the old ones are used until they expire, and new ones are "
+            "no new %s from %s: %s; the old ones are used until they expire, and new ones are "
             "asked for again",
-            name, why);
+            what, name, why);
     k->hurt = hurts;
 }
 
@@ -110,7 +111,7 @@ static void ask(struct keeper *k)
     struct err why = {0};
     k->state = KEEPER_ASKS;
     pthread_mutex_unlock(&k->lock);
-    bool ok = source_fetch(k->source, &k->conf, &fresh, &why);
+    bool ok = k->from->fetch(k->source, &k->conf, &fresh, &why);
     if (ok && fresh->expires_ms > 0 && fresh->expires_ms <= clock_ms())
         ok = err_set(&why, ERR_UNAVAILABLE, "the keys that came have expired");
     pthread_mutex_lock(&k->lock);
@@ -159,19 +160,17 @@ static bool start(struct keeper *k, struct err *err)
 }
 
 bool keeper_new(
-    const struct store_conf *conf, const char *region, struct keeper **out, struct err *err)
+    const struct sources *from, const struct store_conf *conf, struct keeper **out, struct err *err)
 {
     AUTO(keeper_free) struct keeper *k = xcalloc(1, sizeof(*k));
     init(k);
     k->conf = *conf;
-    k->conf.s3_region = region;
-    TRY(source_find(conf, &k->source, err));
-    bool by_role = str_from(conf->s3_role_arn).n > 0;
-    k->kind = by_role ? SOURCE_RENEWED : k->source->kind;
+    k->from = from;
+    TRY(from->find(conf, &k->source, &k->kind, err));
     if (k->kind == SOURCE_RENEWED)
         TRY(start(k, err));
     else
-        TRY(source_fetch(k->source, &k->conf, &k->now, err));
+        TRY(from->fetch(k->source, &k->conf, &k->now, err));
     *out = TAKE(k);
     return true;
 }
@@ -223,7 +222,7 @@ bool keeper_get(struct keeper *k, int64_t deadline_us, struct credentials **out,
     else
         (void)err_set(err, ERR_UNAVAILABLE, "no answer yet");
     pthread_mutex_unlock(&k->lock);
-    return found || err_wrap(err, "no S3 keys from %s", k->source->name);
+    return found || err_wrap(err, "no %s from %s", k->from->what, k->source->name);
 }
 
 /* Of a source that is read again when need be. */
@@ -231,7 +230,7 @@ static bool look_again(struct keeper *k, const struct credentials *refused)
 {
     AUTO(credentials_unref) struct credentials *fresh = NULL;
     struct err ignored = {0};
-    if (!source_fetch(k->source, &k->conf, &fresh, &ignored) || credentials_same(fresh, refused))
+    if (!k->from->fetch(k->source, &k->conf, &fresh, &ignored) || credentials_same(fresh, refused))
         return false;
     pthread_mutex_lock(&k->lock);
     struct credentials *last = k->now;

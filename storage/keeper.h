@@ -1,4 +1,4 @@
-/* Keeps the server's own S3 keys fresh, so that requests find them at hand. */
+/* Keeps the server's own keys fresh, so that requests find them at hand. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,13 +8,13 @@
 #include "err.h"
 
 struct keeper;
+struct sources;
 struct store_conf;
 
 /* Keys that do not expire are read here; those that do are asked for by a thread that begins now,
- * and again when half their life is over. Keeps conf's strings, and `region` in place of conf's
- * (NULL: nobody knows it). ERR_INTERNAL: there are no keys. */
-MUST bool keeper_new(
-    const struct store_conf *conf, const char *region, struct keeper **out, struct err *err);
+ * and again when half their life is over. Keeps conf's strings. ERR_INTERNAL: there are no keys. */
+MUST bool keeper_new(const struct sources *from, const struct store_conf *conf, struct keeper **out,
+    struct err *err);
 /* Waits for a request of the thread that is under way. */
 void keeper_free(struct keeper **k);
 /* The keys of now, at once where there are any. Until the first ones are there, or when the last

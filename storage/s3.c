@@ -4,6 +4,7 @@
 #include "base.h"
 #include "clock.h"
 #include "digest.h"
+#include "source.h"
 #include "vend_priv.h"
 #include "xml.h"
 
@@ -83,7 +84,9 @@ static bool s3_new(const struct store_conf *conf, struct s3 **out, struct err *e
             "the S3 endpoint %s is an address: a bucket can be part of a host name only, expected "
             "a name or path style",
             s3->endpoint);
-    TRY(keeper_new(conf, region_given(conf), &s3->keeper, err));
+    struct store_conf with_region = *conf;
+    with_region.s3_region = region_given(conf);
+    TRY(keeper_new(&sources_s3, &with_region, &s3->keeper, err));
     *out = TAKE(s3);
     return true;
 }

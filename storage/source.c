@@ -305,3 +305,13 @@ bool source_fetch(const struct source *source, const struct store_conf *conf,
         return true;
     return err->kind != ERR_UNAVAILABLE ? err_as(err, ERR_INTERNAL) : false;
 }
+
+static bool find(const struct store_conf *conf, const struct source **out, enum source_kind *kind,
+    struct err *err)
+{
+    TRY(source_find(conf, out, err));
+    *kind = str_from(conf->s3_role_arn).n > 0 ? SOURCE_RENEWED : (*out)->kind;
+    return true;
+}
+
+const struct sources sources_s3 = {"S3 keys", find, source_fetch};

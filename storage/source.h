@@ -1,4 +1,4 @@
-/* Where the server's own S3 keys come from: the first of a list of sources that is there. */
+/* Where the server's own keys come from: the first of a list of sources that is there. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +24,21 @@ struct source {
     } kind;
 };
 
-/* ERR_INTERNAL, with all the ways to give keys, when there is none. */
+/* The sources of one kind of store, for keeper.h. */
+struct sources {
+    const char *what; /* "S3 keys", for messages */
+    /* ERR_INTERNAL, with all the ways to give keys, when there is none. *kind: of the keys that
+     * come of it, which may be others than the source's own. */
+    bool (*find)(const struct store_conf *conf, const struct source **out, enum source_kind *kind,
+        struct err *err);
+    /* ERR_UNAVAILABLE: later it may work; ERR_INTERNAL: it was refused, or is not understood.
+     * Caller: credentials_unref. */
+    bool (*fetch)(const struct source *source, const struct store_conf *conf,
+        struct credentials **out, struct err *err);
+};
+extern const struct sources sources_s3;
+
+/* ERR_INTERNAL, with all the ways to give S3 keys, when there is none. */
 MUST bool source_find(const struct store_conf *conf, const struct source **out, struct err *err);
 /* From the source, by way of the role where one is to be assumed. ERR_UNAVAILABLE: later it may
  * work; ERR_INTERNAL: it was refused, or is not understood. Caller: credentials_unref. */

@@ -3,6 +3,7 @@
 #include "base.h"
 #include "clock.h"
 #include "fetch.h"
+#include "source.h"
 #include "store.h"
 #include "stub.h"
 
@@ -54,7 +55,7 @@ static void open_keeper(void)
     struct err err = {0};
     const char *url = stub_start(steps, STEPS);
     ck_assert_int_eq(setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", url, 1), 0);
-    ck_assert_msg(keeper_new(&(struct store_conf){0}, NULL, &keeper, &err), "%s", err.msg);
+    ck_assert_msg(keeper_new(&sources_s3, &(struct store_conf){0}, &keeper, &err), "%s", err.msg);
 }
 
 static int64_t soon(void)
@@ -252,7 +253,7 @@ START_TEST(test_keeper__fixed_keys_are_read_at_once)
     struct err err = {0};
     AUTO(credentials_unref) struct credentials *c = NULL;
     const struct store_conf conf = {.s3_access_key_id = "K", .s3_secret_access_key = "s"};
-    ck_assert(keeper_new(&conf, NULL, &keeper, &err));
+    ck_assert(keeper_new(&sources_s3, &conf, &keeper, &err));
     ck_assert(keeper_get(keeper, 0, &c, &err));
     ck_assert_str_eq(c->id, "K");
     ck_assert(!keeper_renew(keeper, c, soon()));
