@@ -5,21 +5,14 @@
 #include "clock.h"
 #include "digest.h"
 #include "lane.h"
-#include "metric.h"
+#include "retry.h"
 #include "sigv4.h"
-#include "uuid.h"
 #include "xml.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <time.h>
 
-enum {
-    TRIES = 5,
-    BACKOFF_MS = 50,
-    BACKOFF_MAX_MS = 5000,
-    SKEW_MS = 10 * 60 * 1000, /* stores allow 15 minutes */
-};
+enum { SKEW_MS = 10 * 60 * 1000 }; /* stores allow 15 minutes */
 
 enum verdict {
     ANSWERED,    /* for better or worse */
@@ -237,9 +230,7 @@ static bool is_trouble(const struct s3_call *call, int status)
     if (CODE_IS(call, "RequestTimeout", "OperationAborted", "ConditionalRequestConflict",
             "SlowDown", "ServiceUnavailable", "InternalError"))
         return true;
-    /* 520 to 529: proxies that lost the store behind them. 307: a bucket that is just moving. */
-    return status == 429 || status == 500 || (status >= 502 && status <= 504) ||
-           (status >= 520 && status <= 530) || status == 307;
+    return retry_is_trouble(status) || status == 307; /* a bucket that is just moving */
 }
 
 static enum verdict judge(struct s3 *s3, struct arena *a, struct s3_call *call,
@@ -297,38 +288,6 @@ bool s3__fail(const struct s3_call *call, const struct fetch_response *rs, struc
         (void)snprintf(
             err->msg + n, sizeof(err->msg) - n, " (request id %.*s)", STR_ARG(str_sub(id, 0, 64)));
     return false;
-}
-
-/* Full jitter: anything between nothing and the doubled step, so that clients do not march. */
-static int64_t backoff_us(int tries)
-{
-    uint32_t r = 0;
-    int64_t most_ms = (int64_t)BACKOFF_MS << tries;
-    uuid_random(&r, sizeof(r));
-    most_ms = most_ms < BACKOFF_MAX_MS ? most_ms : BACKOFF_MAX_MS;
-    return (int64_t)(r % (uint64_t)(most_ms * 1000));
-}
-
-static int64_t wait_us(const struct fetch_response *rs, int tries)
-{
-    int64_t s = 0, jitter = backoff_us(tries);
-    struct str asked = fetch_header(rs, "Retry-After");
-    if (asked.p && str_to_i64(asked, &s) && s > 0 && s < 3600)
-        return s * 1000000 + jitter;
-    return jitter;
-}
-
-static void sleep_us(int64_t us)
-{
-    struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR)
-        ;
-}
-
-static void count_retry(void)
-{
-    metric_add(METRIC_store_retries_total, 1);
-    metric_add(METRIC_store_requests_total, 1);
 }
 
 /* The region of a bucket nobody told us: AWS names it in whatever it answers to a HEAD. */
@@ -391,12 +350,11 @@ static bool send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fe
             return true;
         if (rs->status != 0)
             (void)s3__fail(call, rs, err);
-        int64_t wait = verdict == AGAIN_LATER ? wait_us(rs, tries) : 0;
-        if (tries == TRIES || clock_mono_us() + wait >= call->deadline_us)
+        int64_t wait = verdict == AGAIN_LATER ? retry_wait_us(rs, tries) : 0;
+        if (tries == RETRY_TRIES || clock_mono_us() + wait >= call->deadline_us)
             return give_up(call, tries, start, err);
         buf_fini(&rs->body);
-        sleep_us(wait);
-        count_retry();
+        retry_pause(wait);
     }
 }
 
