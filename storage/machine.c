@@ -2,18 +2,17 @@
  * the instance metadata service (EC2), version 2 of its protocol only. */
 #include "source_priv.h"
 
+#include "answer.h"
 #include "arena.h"
 #include "base.h"
 #include "buf.h"
 #include "clock.h"
 #include "endpoint.h"
 #include "fetch.h"
-#include "secret.h"
 #include "store.h"
 #include "xml.h"
 
 #include <arpa/inet.h>
-#include <jansson.h>
 #include <string.h>
 
 enum {
@@ -23,38 +22,15 @@ enum {
     INSTANCE_TRIES = 2,
 };
 
-static void response_fini(struct fetch_response *rs)
-{
-    secret_wipe(rs->body.p, rs->body.n);
-    buf_fini(&rs->body);
-}
-
 /* --- their answer ------------------------------------------------------------------------------
  */
 
-/* Strings of the tree are copies that jansson does not wipe. */
-static void json_wipe(json_t **json)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach(*json, name, value) if (json_is_string(value))
-        secret_wipe(json_string_value(value), json_string_length(value));
-    json_decref(*json);
-}
-
-static struct str member(const json_t *json, const char *name)
-{
-    const json_t *v = json_object_get(json, name);
-    return json_is_string(v) ? (struct str){json_string_value(v), json_string_length(v)}
-                             : (struct str){NULL, 0};
-}
-
 static bool read_keys(struct str doc, const char *who, struct credentials **out, struct err *err)
 {
-    AUTO(json_wipe) json_t *json = json_loadb(doc.p, doc.n, 0, NULL);
-    struct str id = member(json, "AccessKeyId"), secret = member(json, "SecretAccessKey");
-    int64_t expires = clock_parse(member(json, "Expiration"));
-    struct str code = member(json, "Code");
+    AUTO(answer_free) json_t *json = json_loadb(doc.p, doc.n, 0, NULL);
+    struct str id = answer_text(json, "AccessKeyId"), secret = answer_text(json, "SecretAccessKey");
+    int64_t expires = clock_parse(answer_text(json, "Expiration"));
+    struct str code = answer_text(json, "Code");
     if (code.p && !str_eq(code, STR("Success")))
         return err_set(
             err, ERR_INTERNAL, "%s has no keys: it says %.*s", who, STR_ARG(str_sub(code, 0, 64)));
@@ -64,7 +40,7 @@ static bool read_keys(struct str doc, const char *who, struct credentials **out,
             : id.n == 0     ? "AccessKeyId"
             : secret.n == 0 ? "SecretAccessKey"
                             : "Expiration");
-    *out = credentials_new(id, secret, member(json, "Token"), expires);
+    *out = credentials_new(id, secret, answer_text(json, "Token"), expires);
     return true;
 }
 
@@ -138,12 +114,10 @@ static bool container_token(struct arena *a, struct str *out, struct err *err)
 static bool container_refused(
     struct arena *a, const struct fetch_response *rs, struct str uri, struct err *err)
 {
-    json_t *json = json_loadb(rs->body.p ? rs->body.p : "", rs->body.n, 0, NULL);
-    struct str why = member(json, "message");
+    AUTO(answer_free) json_t *json = answer_json(rs);
+    struct str why = answer_words(a, json, "message");
     if (!why.p)
-        why = member(json, "Message");
-    why = arena_dup(a, str_utf8_cut(why, 200));
-    json_decref(json);
+        why = answer_words(a, json, "Message");
     return err_set(err, rs->status == 429 || rs->status >= 500 ? ERR_UNAVAILABLE : ERR_INTERNAL,
         "%.*s answered %d%s%.*s", STR_ARG(str_sub(uri, 0, str_find(uri, '?'))), rs->status,
         why.p ? ": " : "", STR_ARG(why));
@@ -152,7 +126,7 @@ static bool container_refused(
 bool machine__container(
     struct arena *a, const struct store_conf *conf, struct credentials **out, struct err *err)
 {
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(answer_fini) struct fetch_response rs = {0};
     struct fetch_header token = {
         STR("Authorization"), {NULL, 0}
     };
@@ -197,7 +171,7 @@ static bool instance_endpoint(struct arena *a, struct str *out, struct err *err)
     return true;
 }
 
-/* Caller: response_fini. */
+/* Caller: answer_fini. */
 static bool instance_ask(struct arena *a, const char *method, struct str url,
     const struct fetch_header *header, struct fetch_response *rs, struct err *err)
 {
@@ -216,13 +190,13 @@ static bool instance_ask(struct arena *a, const char *method, struct str url,
         bool again = answered ? rs->status >= 500 : err->kind == ERR_UNAVAILABLE;
         if (!again || tries == INSTANCE_TRIES)
             return answered;
-        response_fini(rs);
+        answer_fini(rs);
     }
 }
 
 static bool instance_token(struct arena *a, struct str at, struct str *out, struct err *err)
 {
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(answer_fini) struct fetch_response rs = {0};
     const struct fetch_header header = {STR("X-aws-ec2-metadata-token-ttl-seconds"), STR("21600")};
     struct str url = arena_printf(a, "%.*s/latest/api/token", STR_ARG(at));
     if (!instance_ask(a, "PUT", url, &header, &rs, err))
@@ -240,7 +214,7 @@ static bool instance_token(struct arena *a, struct str at, struct str *out, stru
 static bool instance_get(struct arena *a, struct str url, struct str token, const char *what,
     struct str *out, struct err *err)
 {
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(answer_fini) struct fetch_response rs = {0};
     const struct fetch_header header = {STR("X-aws-ec2-metadata-token"), token};
     TRY(instance_ask(a, "GET", url, &header, &rs, err));
     *out = arena_dup(a, buf_view(&rs.body));
