@@ -49,7 +49,7 @@ static bool db_failed(struct err *err)
 struct house {
     struct sql_warehouse row;
     json_t *profile; /* NULL: the settings describe it */
-    struct str keys; /* S3 keys that came with the request, one a line; absent: none */
+    struct str keys; /* that came with the request, one a line; absent: none */
 };
 
 static bool read_row(
@@ -280,7 +280,7 @@ static void store_conf_of(
         conf->s3_secret_access_key = arena_dup(a, str_cut(&rest, '\n')).p;
         conf->s3_session_token = rest.p ? arena_dup(a, rest).p : NULL;
     } else if (profile_has_keys(h->profile)) {
-        secrets_offer(m->secrets, a, h->row.id, conf);
+        secrets_offer(m->secrets, a, h->row.id, profile_secret(h->profile), conf);
     }
 }
 
@@ -341,6 +341,14 @@ static bool taken(const struct house *h, struct err *err)
     return db_failed(err);
 }
 
+static bool keep_keys(struct arena *a, const struct manage *m, const struct house *h,
+    struct secret_kept *out, struct err *err)
+{
+    *out = (struct secret_kept){
+        .warehouse = h->row.id, .name = profile_secret(h->profile), .text = h->keys};
+    return !h->keys.p || secrets_keep(a, m->secrets, out, err) || db_failed(err);
+}
+
 bool manage_create(
     struct arena *a, const struct manage *m, const json_t *body, struct str *out, struct err *err)
 {
@@ -349,7 +357,7 @@ bool manage_create(
         .profile = json_hold(a, json_object())
     };
     char *uuid = arena_alloc(a, UUID_TEXT + 1);
-    struct str was = {NULL, 0};
+    struct secret_kept kept;
 
     uuid_v4(uuid);
     h.row.uuid = str_from(uuid);
@@ -358,14 +366,13 @@ bool manage_create(
         return err_set(err, ERR_INVALID_ARGUMENT,
             "/credentials/secret-access-key: required member of static credentials is missing");
     TRY(settle(a, m, &h, body, err));
-    if (h.keys.p && !secrets_keep_s3(a, m->secrets, h.row.id, h.keys, &was, err))
-        return db_failed(err);
+    TRY(keep_keys(a, m, &h, &kept, err));
     if (sql_warehouse_insert(m->sql, &h.row, err)) {
         *out = show(a, &h);
         return true;
     }
     if (h.keys.p && err->kind == ERR_DB_UNIQUE)
-        secrets_restore_s3(m->secrets, h.row.id, was);
+        secrets_restore(m->secrets, &kept);
     return taken(&h, err);
 }
 
@@ -382,15 +389,14 @@ static bool check_version(const struct house *h, const json_t *body, struct err 
 static bool swap(struct arena *a, const struct manage *m, struct house *h, struct err *err)
 {
     bool swapped = false;
-    struct str was = {NULL, 0};
+    struct secret_kept kept;
 
-    if (h->keys.p && !secrets_keep_s3(a, m->secrets, h->row.id, h->keys, &was, err))
-        return db_failed(err);
+    TRY(keep_keys(a, m, h, &kept, err));
     bool ok = sql_warehouse_set(m->sql, &h->row, &swapped, err);
     if (ok && swapped)
         return true;
     if (h->keys.p && (ok || err->kind == ERR_DB_UNIQUE))
-        secrets_restore_s3(m->secrets, h->row.id, was);
+        secrets_restore(m->secrets, &kept);
     return ok ? err_set(
                     err, ERR_CONFLICT, "Warehouse %.*s was changed meanwhile", STR_ARG(h->row.name))
               : taken(h, err);

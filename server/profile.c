@@ -71,6 +71,11 @@ bool profile_has_keys(const json_t *profile)
     return is_word(json_object_get(profile, "credentials"), "type", "static");
 }
 
+struct str profile_secret(const json_t *profile)
+{
+    return secrets_name(text_at(json_object_get(profile, "storage"), "type"));
+}
+
 static const char *const *texts_at(struct arena *a, const json_t *object, const char *member)
 {
     const json_t *list = json_object_get(object, member);
@@ -143,7 +148,7 @@ bool profile_of_row(struct arena *a, const struct config *conf, struct secrets *
     (void)json_hold(a, profile);
     profile_store(a, conf, row->base, profile, out);
     if (profile_has_keys(profile))
-        secrets_offer(secrets, a, row->id, out);
+        secrets_offer(secrets, a, row->id, profile_secret(profile), out);
     return true;
 }
 
@@ -194,7 +199,7 @@ static bool check_folder(struct arena *a, const struct config *conf, const char 
 }
 
 static bool check_place(struct arena *a, const struct config *conf, const char *member,
-    struct str uri, bool local, struct err *err)
+    struct str uri, const char *kind, struct err *err)
 {
     struct location at;
 
@@ -202,11 +207,10 @@ static bool check_place(struct arena *a, const struct config *conf, const char *
         err_wrap(err, "%s", member);
         return err_as(err, ERR_INVALID_ARGUMENT);
     }
-    if (store_is_file(uri) != local)
+    if (strcasecmp(store_kind(uri), kind) != 0)
         return err_set(err, ERR_INVALID_ARGUMENT,
-            "%s: expected a location of storage type %s, found %.*s", member, local ? "file" : "s3",
-            STR_ARG(uri));
-    return !local || check_folder(a, conf, member, &at, err);
+            "%s: expected a location of storage type %s, found %.*s", member, kind, STR_ARG(uri));
+    return !store_is_file(uri) || check_folder(a, conf, member, &at, err);
 }
 
 static bool check_keys(const json_t *profile, struct err *err)
@@ -254,13 +258,13 @@ bool profile_check(struct arena *a, const struct config *conf, struct str base,
 {
     const json_t *storage = json_object_get(profile, "storage");
     const json_t *allowed = json_object_get(profile, "allowed-locations");
-    bool local = is_word(storage, "type", "file");
+    const char *kind = text_at(storage, "type");
 
-    TRY(check_place(a, conf, "/base-location", base, local, err));
+    TRY(check_place(a, conf, "/base-location", base, kind, err));
     for (size_t i = 0; i < json_array_size(allowed); i++) {
         struct str at = str_from(json_string_value(json_array_get(allowed, i)));
         struct str member = arena_printf(a, "/allowed-locations/%zu", i);
-        TRY(check_place(a, conf, member.p, at, local, err));
+        TRY(check_place(a, conf, member.p, at, kind, err));
     }
     TRY(check_endpoint(conf, storage, "endpoint", err));
     TRY(check_endpoint(conf, storage, "sts-endpoint", err));

@@ -15,23 +15,22 @@
 #include "sql_warehouse.h"
 #include "store.h"
 
-enum { PAGE = 100, ROUNDS = 4 };
+enum { PAGE = 100, ROUNDS = 4, NAMES_MAX = 256 };
 
-#define S3_KEYS "s3-keys"
-
-/* What there is to keep; a further one is a row here and somebody who opens it. */
+/* What there is to keep, and for which kind of storage; a further one is a row here and somebody
+ * who opens it. */
 static const struct kind {
-    const char *name, *what;
+    const char *name, *store, *what;
     size_t lines_min, lines_max;
 } kinds[] = {
-    {S3_KEYS, "access key, secret key and perhaps a session token", 2, 3},
+    {"s3-keys", "s3", "access key, secret key and perhaps a session token, one a line", 2, 3},
 };
 
 struct secrets {
     struct sql *sql;
     struct keyring *ring; /* NULL: the settings have no key */
     int64_t warehouse;    /* the default one; 0: it is not made yet */
-    enum { SECRETS_NONE, SECRETS_S3_KEYS } has;
+    struct str has;       /* the name of the secret with its keys; absent: there is none */
 };
 
 /* What is sealed with a secret, so that it opens at its own place only. */
@@ -76,11 +75,19 @@ static bool unseal(struct arena *a, const struct secrets *s, const struct sql_se
                STR_ARG(one->warehouse_name));
 }
 
-/* Absent: there are none. */
-static bool s3_keys(
-    struct arena *a, const struct secrets *s, int64_t warehouse, struct str *out, struct err *err)
+struct str secrets_name(const char *kind)
 {
-    struct sql_secret one = {.warehouse = warehouse, .name = STR(S3_KEYS)};
+    for (size_t i = 0; kind && i < ARRAY_LEN(kinds); i++)
+        if (strcmp(kinds[i].store, kind) == 0)
+            return str_from(kinds[i].name);
+    return (struct str){NULL, 0};
+}
+
+/* Absent: there are none. */
+static bool keys_of(struct arena *a, const struct secrets *s, int64_t warehouse, struct str name,
+    struct str *out, struct err *err)
+{
+    struct sql_secret one = {.warehouse = warehouse, .name = name};
     *out = (struct str){NULL, 0};
     TRY(sql_secret_get(a, s->sql, one.warehouse, one.name, &one.sealed, err));
     return !one.sealed.p || unseal(a, s, &one, out, err);
@@ -90,13 +97,15 @@ static bool s3_keys(
 struct offer {
     struct secrets *secrets;
     int64_t warehouse;
+    struct str name;
 };
 
-static bool on_s3_keys(void *ctx, struct arena *a, struct str *out, struct err *err)
+static bool on_keys(void *ctx, struct arena *a, struct str *out, struct err *err)
 {
     const struct offer *offer = ctx;
-    TRY(s3_keys(a, offer->secrets, offer->warehouse, out, err));
-    return out->p || err_set(err, ERR_INTERNAL, "there is no secret " S3_KEYS " any more");
+    TRY(keys_of(a, offer->secrets, offer->warehouse, offer->name, out, err));
+    return out->p ||
+           err_set(err, ERR_INTERNAL, "there is no secret %.*s any more", STR_ARG(offer->name));
 }
 
 static bool find_warehouse(
@@ -122,12 +131,13 @@ bool secrets_open(const struct config *conf, struct sql *sql, struct secrets **o
 {
     AUTO(arena_free) struct arena *a = arena_new();
     AUTO(secrets_free) struct secrets *s = NULL;
-    struct str keys;
+    struct str name = secrets_name(store_kind(str_from(conf->warehouse))), keys = {NULL, 0};
     TRY(open_ring(conf, sql, &s, err));
     TRY(check_keys(s, err));
     TRY(find_warehouse(a, s, conf, err));
-    TRY(s3_keys(a, s, s->warehouse, &keys, err));
-    s->has = keys.p ? SECRETS_S3_KEYS : SECRETS_NONE;
+    if (name.p)
+        TRY(keys_of(a, s, s->warehouse, name, &keys, err));
+    s->has = keys.p ? name : (struct str){NULL, 0};
     *out = TAKE(s);
     return true;
 }
@@ -140,39 +150,38 @@ void secrets_free(struct secrets **s)
     *s = NULL;
 }
 
-void secrets_offer(struct secrets *s, struct arena *a, int64_t warehouse, struct store_conf *conf)
+void secrets_offer(
+    struct secrets *s, struct arena *a, int64_t warehouse, struct str name, struct store_conf *conf)
 {
     struct offer *offer = ARENA_NEW(a, struct offer);
 
-    *offer = (struct offer){s, warehouse};
-    conf->s3_sealed = on_s3_keys;
-    conf->s3_sealed_ctx = offer;
+    *offer = (struct offer){s, warehouse, name};
+    conf->sealed = on_keys;
+    conf->sealed_ctx = offer;
 }
 
 void secrets_offer_own(struct secrets *s, struct arena *a, struct store_conf *conf)
 {
-    if (s && s->has != SECRETS_NONE)
-        secrets_offer(s, a, s->warehouse, conf);
+    if (s && s->has.p)
+        secrets_offer(s, a, s->warehouse, s->has, conf);
 }
 
-bool secrets_keep_s3(struct arena *a, struct secrets *s, int64_t warehouse, struct str lines,
-    struct str *was, struct err *err)
+bool secrets_keep(struct arena *a, struct secrets *s, struct secret_kept *k, struct err *err)
 {
-    struct str name = STR(S3_KEYS);
     if (!s->ring)
         return err_set(err, ERR_INVALID_ARGUMENT,
             "/credentials: this server cannot keep secrets: FIRN_SECRET_KEYS is not set");
-    TRY(sql_secret_get(a, s->sql, warehouse, name, was, err));
-    struct str sealed = secret_seal(a, s->ring, about(a, warehouse, name), lines);
-    return sql_secret_put(s->sql, warehouse, name, sealed, err);
+    TRY(sql_secret_get(a, s->sql, k->warehouse, k->name, &k->was, err));
+    struct str sealed = secret_seal(a, s->ring, about(a, k->warehouse, k->name), k->text);
+    return sql_secret_put(s->sql, k->warehouse, k->name, sealed, err);
 }
 
-void secrets_restore_s3(struct secrets *s, int64_t warehouse, struct str was)
+void secrets_restore(struct secrets *s, const struct secret_kept *k)
 {
     struct err ignored = {0};
     bool deleted;
-    if (was.p ? !sql_secret_put(s->sql, warehouse, STR(S3_KEYS), was, &ignored)
-              : !sql_secret_delete(s->sql, warehouse, STR(S3_KEYS), &deleted, &ignored))
+    if (k->was.p ? !sql_secret_put(s->sql, k->warehouse, k->name, k->was, &ignored)
+                 : !sql_secret_delete(s->sql, k->warehouse, k->name, &deleted, &ignored))
         log_write(LOG_WARN, "secrets", "a secret of no warehouse stays: %s", ignored.msg);
 }
 
@@ -189,10 +198,15 @@ static bool need_ring(const struct secrets *s, struct err *err)
 
 static const struct kind *find_kind(const char *name, struct err *err)
 {
-    for (size_t i = 0; name && i < ARRAY_LEN(kinds); i++)
-        if (strcmp(kinds[i].name, name) == 0)
+    char names[NAMES_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (name && strcmp(kinds[i].name, name) == 0)
             return &kinds[i];
-    (void)err_set(err, ERR_BAD_REQUEST, "Expected the name of a secret (" S3_KEYS "), found %s",
+        n += (size_t)snprintf(
+            names + n, sizeof(names) - n, "%s%s", i > 0 ? ", " : "", kinds[i].name);
+    }
+    (void)err_set(err, ERR_BAD_REQUEST, "Expected the name of a secret (%s), found %s", names,
         name ? name : "nothing");
     return NULL;
 }
@@ -222,9 +236,8 @@ static bool check_lines(const struct kind *kind, struct str text, struct err *er
         blank += str_trim(str_cut(&rest, '\n')).n == 0;
     if (blank == 0 && lines >= kind->lines_min && lines <= kind->lines_max)
         return true;
-    return err_set(err, ERR_BAD_REQUEST,
-        "Expected %zu to %zu lines on the standard input: %s, one a line", kind->lines_min,
-        kind->lines_max, kind->what);
+    return err_set(err, ERR_BAD_REQUEST, "Expected %zu to %zu lines on the standard input: %s",
+        kind->lines_min, kind->lines_max, kind->what);
 }
 
 /* Made as a start of the server would make it, unless it is there. */
@@ -379,7 +392,7 @@ static int usage(void)
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
         fprintf(stderr, "firn secrets %s %s\n", commands[i].name, commands[i].more);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        fprintf(stderr, "NAME %s: %s, one a line\n", kinds[i].name, kinds[i].what);
+        fprintf(stderr, "NAME %s: %s\n", kinds[i].name, kinds[i].what);
     return 2;
 }
 

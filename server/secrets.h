@@ -18,18 +18,27 @@ struct store_conf;
 MUST bool secrets_open(
     const struct config *conf, struct sql *sql, struct secrets **out, struct err *err);
 void secrets_free(struct secrets **s);
-/* Tells the store of the S3 keys that are kept for a warehouse. It asks s for them until it is
- * closed; the arena outlives it. */
-void secrets_offer(struct secrets *s, struct arena *a, int64_t warehouse, struct store_conf *conf);
+/* The name of the secret that keeps a warehouse's own keys, where its storage is of that kind
+ * (store_kind); absent where there are none to keep. */
+struct str secrets_name(const char *kind);
+/* Tells the store of the keys that are kept for a warehouse. It asks s for them until it is closed;
+ * the arena outlives it. */
+void secrets_offer(struct secrets *s, struct arena *a, int64_t warehouse, struct str name,
+    struct store_conf *conf);
 /* The same for the default warehouse, when there are any. NULL has none. */
 void secrets_offer_own(struct secrets *s, struct arena *a, struct store_conf *conf);
-/* Seals S3 keys for a warehouse, in the place of earlier ones: access key, secret key and perhaps a
- * session token, one a line. *was: what lay there, for secrets_restore. ERR_INVALID_ARGUMENT: the
- * settings have no key to seal with. */
-MUST bool secrets_keep_s3(struct arena *a, struct secrets *s, int64_t warehouse, struct str lines,
-    struct str *was, struct err *err);
-/* Puts back what secrets_keep_s3 replaced. */
-void secrets_restore_s3(struct secrets *s, int64_t warehouse, struct str was);
+/* A secret to be kept for a warehouse, and what lay in its place. */
+struct secret_kept {
+    int64_t warehouse;
+    struct str name, text;
+    struct str was;
+};
+/* Seals it, in the place of an earlier one. ERR_INVALID_ARGUMENT: the settings have no key to seal
+ * with. */
+MUST bool secrets_keep(
+    struct arena *a, struct secrets *s, struct secret_kept *kept, struct err *err);
+/* Puts back what secrets_keep replaced. */
+void secrets_restore(struct secrets *s, const struct secret_kept *kept);
 
 /* firn secrets WORD...: the exit code. */
 int secrets_command(const struct config *conf, char *const *words, struct err *err);

@@ -72,7 +72,7 @@ static bool settings_fetch(
 
 static bool sealed_given(const struct store_conf *conf)
 {
-    return conf->s3_sealed != NULL;
+    return conf->sealed != NULL;
 }
 
 /* The id, the secret and perhaps a token, one a line. */
@@ -80,7 +80,7 @@ static bool sealed_fetch(
     struct arena *a, const struct store_conf *conf, struct credentials **out, struct err *err)
 {
     struct str text = STR("");
-    TRY(conf->s3_sealed(conf->s3_sealed_ctx, a, &text, err));
+    TRY(conf->sealed(conf->sealed_ctx, a, &text, err));
     struct str rest = trimmed(text);
     struct str id = str_trim(str_cut(&rest, '\n'));
     struct str secret = str_trim(str_cut(&rest, '\n'));

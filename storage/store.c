@@ -16,11 +16,12 @@
 /* Which code holds the objects of an authority; a further kind of store is a row here, one in
  * location.c and a file. */
 static const struct kind {
+    const char *name;
     const char *authority; /* how it begins */
     const struct store_ops *ops;
 } kinds[] = {
-    {"file:", &store__file_ops},
-    {"s3://", &store__s3_ops  },
+    {"file", "file:", &store__file_ops},
+    {"s3",   "s3://", &store__s3_ops  },
 };
 
 static bool is_file(const struct root *r)
@@ -28,12 +29,21 @@ static bool is_file(const struct root *r)
     return r->ops == &store__file_ops;
 }
 
-static const struct store_ops *ops_of(const struct location *at)
+static const struct kind *kind_of(const struct location *at)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (str_starts(at->authority, str_from(kinds[i].authority)))
-            return kinds[i].ops;
+            return &kinds[i];
     return NULL;
+}
+
+const char *store_kind(struct str uri)
+{
+    char text[URI_TEXT];
+    struct location at;
+    struct err ignored;
+    const struct kind *kind = location__split(uri, text, &at, &ignored) ? kind_of(&at) : NULL;
+    return kind ? kind->name : NULL;
 }
 
 static bool root_open(
@@ -42,8 +52,9 @@ static bool root_open(
     struct root *r = &s->roots[s->n_roots];
     *r = (struct root){.fd = -1};
     TRY(location__split(str_from(uri), r->text, &r->at, err));
-    r->ops = ops_of(&r->at);
-    assert(r->ops);
+    const struct kind *kind = kind_of(&r->at);
+    assert(kind);
+    r->ops = kind->ops;
     r->uri = xstrdup(uri);
     s->n_roots++;
     size_t n = strlen(r->uri);

@@ -17,14 +17,14 @@ struct store;
 struct store_conf {
     const char *base;           /* the warehouse: "s3://bucket/prefix" or "file:///srv/wh" */
     const char *const *allowed; /* further bases that clients may name, NULL-ended; may be NULL */
-    const char *s3_endpoint;    /* "http://127.0.0.1:8333"; NULL: AWS */
-    const char *s3_region;      /* NULL: discovered from the store */
+    /* Keys kept sealed, in memory of the arena that is wiped. S3: access key, secret key and
+     * perhaps a session token, one a line. Called by any thread; NULL: there are none. */
+    bool (*sealed)(void *ctx, struct arena *a, struct str *out, struct err *err);
+    void *sealed_ctx;
+    const char *s3_endpoint; /* "http://127.0.0.1:8333"; NULL: AWS */
+    const char *s3_region;   /* NULL: discovered from the store */
     /* NULL: sealed ones, the environment, a web identity, shared files, the machine's identity. */
     const char *s3_access_key_id, *s3_secret_access_key, *s3_session_token;
-    /* Keys kept sealed: access key, secret key and perhaps a session token, one a line, in memory
-     * of the arena that is wiped. Called by any thread; NULL: there are none. */
-    bool (*s3_sealed)(void *ctx, struct arena *a, struct str *out, struct err *err);
-    void *s3_sealed_ctx;
     const char *s3_role_arn, *s3_external_id; /* to be assumed for all access; may be NULL */
     const char *sts_endpoint;                 /* NULL: AWS, of the region */
     /* What clients get (vend.h): keys of this role, limited to a folder each; NULL: none. */
@@ -65,6 +65,8 @@ struct str store_base(const struct store *s);
 struct str store_warning(const struct store *s);
 /* Does this store keep its objects as files of this machine? (A load then checks the file.) */
 bool store_is_file(struct str uri);
+/* The kind of store that a location lies in: "file", "s3"; NULL when it is no location. */
+const char *store_kind(struct str uri);
 
 /* All of these: ERR_STORE_NOT_FOUND, ERR_STORE_EXISTS, ERR_STORE_DENIED, ERR_STORE_BAD_URI,
  * ERR_TOO_LARGE; ERR_UNAVAILABLE: trying later may help, and nothing was done;

@@ -138,7 +138,7 @@ static bool tell(struct arena *a, const struct vend *v, const struct place *p, s
 static bool way(const struct store_conf *conf, enum vend_way *out, struct err *err)
 {
     struct endpoint ignored;
-    bool fixed = (conf->s3_access_key_id || conf->s3_sealed) && !conf->s3_role_arn;
+    bool fixed = (conf->s3_access_key_id || conf->sealed) && !conf->s3_role_arn;
     *out = conf->vend_role_arn                     ? VEND_BY_FOLDER
            : conf->vend_static == STORE_SHARE_KEYS ? VEND_OWN
                                                    : VEND_NONE;
@@ -161,7 +161,7 @@ static void lend(
     conf->s3_access_key_id = keys->id;
     conf->s3_secret_access_key = keys->secret;
     conf->s3_session_token = keys->token;
-    conf->s3_sealed = NULL;
+    conf->sealed = NULL;
     conf->s3_role_arn = NULL;
 }
 

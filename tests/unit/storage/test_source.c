@@ -167,13 +167,13 @@ START_TEST(test_source__sealed_before_environment)
     char text[] = "id\r\nse=cr et\ntoken\n", two[] = "id\nsecret", one[] = "hidden";
     set("AWS_ACCESS_KEY_ID", "env");
     set("AWS_SECRET_ACCESS_KEY", "env-secret");
-    struct store_conf conf = {.s3_sealed = sealed, .s3_sealed_ctx = text};
+    struct store_conf conf = {.sealed = sealed, .sealed_ctx = text};
     check_keys(&conf, "id", "se=cr et", "token");
-    conf.s3_sealed_ctx = two;
+    conf.sealed_ctx = two;
     check_keys(&conf, "id", "secret", NULL);
-    conf.s3_sealed_ctx = one;
+    conf.sealed_ctx = one;
     check_none(&conf, "one a line");
-    conf.s3_sealed_ctx = NULL;
+    conf.sealed_ctx = NULL;
     fails(&conf, ERR_UNAVAILABLE, "the database is away");
 }
 END_TEST
