@@ -15,6 +15,8 @@ static const struct scheme {
     {"file", AUTHORITY_NONE,   "file:"},
     {"s3",   AUTHORITY_BUCKET, "s3://"},
     {"s3a",  AUTHORITY_BUCKET, "s3://"}, /* Hadoop's word for the same objects */
+    {"gs",   AUTHORITY_BUCKET, "gs://"},
+    {"gcs",  AUTHORITY_BUCKET, "gs://"}, /* PyIceberg's second word */
 };
 
 enum { BUCKET_MAX = 255 };
@@ -174,7 +176,8 @@ bool location__split(
     const struct scheme *s = colon < uri.n ? scheme_find(str_sub(uri, 0, colon)) : NULL;
     if (!s)
         return err_set(err, ERR_STORE_BAD_URI,
-            "Invalid location: %.*s: expected s3://<bucket>/<path> or file:///<path>",
+            "Invalid location: %.*s: expected s3://<bucket>/<path>, gs://<bucket>/<path> or "
+            "file:///<path>",
             STR_ARG(uri));
     struct str rest = str_sub(uri, colon + 1, uri.n - colon - 1);
     struct str host = STR("");

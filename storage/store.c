@@ -22,6 +22,7 @@ static const struct kind {
 } kinds[] = {
     {"file", "file:", &store__file_ops},
     {"s3",   "s3://", &store__s3_ops  },
+    {"gcs",  "gs://", &store__gcs_ops },
 };
 
 static bool is_file(const struct root *r)
@@ -97,6 +98,7 @@ void store_close(struct store **s)
     }
     vend__free(&(*s)->vend);
     s3__free(&(*s)->s3);
+    gcs__free(&(*s)->gcs);
     xfree((*s)->roots);
     xfree((*s)->warning);
     xfree(*s);

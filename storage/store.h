@@ -1,6 +1,6 @@
-/* Objects in a store, named by URI: s3://bucket/key, file:/path. Bytes and names, nothing of
- * Iceberg. Everything here may block: slow lane only (asserted). Safe for use by many threads at
- * once. */
+/* Objects in a store, named by URI: s3://bucket/key, gs://bucket/name, file:/path. Bytes and names,
+ * nothing of Iceberg. Everything here may block: slow lane only (asserted). Safe for use by many
+ * threads at once. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,10 +15,12 @@ struct arena;
 struct store;
 
 struct store_conf {
-    const char *base;           /* the warehouse: "s3://bucket/prefix" or "file:///srv/wh" */
+    /* The warehouse: "s3://bucket/prefix", "gs://bucket/prefix" or "file:///srv/wh". */
+    const char *base;
     const char *const *allowed; /* further bases that clients may name, NULL-ended; may be NULL */
     /* Keys kept sealed, in memory of the arena that is wiped. S3: access key, secret key and
-     * perhaps a session token, one a line. Called by any thread; NULL: there are none. */
+     * perhaps a session token, one a line; GCS: as gcs_key. Called by any thread; NULL: there are
+     * none. */
     bool (*sealed)(void *ctx, struct arena *a, struct str *out, struct err *err);
     void *sealed_ctx;
     const char *s3_endpoint; /* "http://127.0.0.1:8333"; NULL: AWS */
@@ -26,11 +28,18 @@ struct store_conf {
     /* NULL: sealed ones, the environment, a web identity, shared files, the machine's identity. */
     const char *s3_access_key_id, *s3_secret_access_key, *s3_session_token;
     const char *s3_role_arn, *s3_external_id; /* to be assumed for all access; may be NULL */
-    const char *sts_endpoint;                 /* NULL: AWS, of the region */
+    const char *sts_endpoint; /* who gives keys of roles, or tokens; NULL: AWS, Google */
+    const char *gcs_endpoint; /* NULL: Google's own */
+    /* The JSON of a service account's key. NULL: a sealed one, the environment, the machine. */
+    const char *gcs_key;
+    const char *gcs_token;   /* an access token, as a client has it; NULL: none */
+    const char *gcs_project; /* told to clients; NULL: that of the key */
+    /* What clients get: tokens, limited to a folder each. */
+    enum store_gcs_vend { STORE_GCS_NOTHING, STORE_GCS_TOKENS } gcs_vend;
     /* What clients get (vend.h): keys of this role, limited to a folder each; NULL: none. */
     const char *vend_role_arn;
     int vend_duration_s;         /* 0: 3,600 */
-    const char *client_endpoint; /* where clients find the store; NULL: s3_endpoint */
+    const char *client_endpoint; /* where clients find the store; NULL: where the server does */
     enum store_share { STORE_SHARE_NONE, STORE_SHARE_KEYS } vend_static; /* the store's own keys */
     enum store_style { STORE_STYLE_AUTO, STORE_STYLE_PATH, STORE_STYLE_VIRTUAL } s3_style;
     int s3_deadline_ms; /* of one operation with all its retries; 0: 20,000 */
@@ -65,7 +74,7 @@ struct str store_base(const struct store *s);
 struct str store_warning(const struct store *s);
 /* Does this store keep its objects as files of this machine? (A load then checks the file.) */
 bool store_is_file(struct str uri);
-/* The kind of store that a location lies in: "file", "s3"; NULL when it is no location. */
+/* The kind of store that a location lies in: "file", "s3", "gcs"; NULL when it is no location. */
 const char *store_kind(struct str uri);
 
 /* All of these: ERR_STORE_NOT_FOUND, ERR_STORE_EXISTS, ERR_STORE_DENIED, ERR_STORE_BAD_URI,

@@ -5,6 +5,7 @@
 
 enum { URI_MAX = 1024, URI_TEXT = URI_MAX + 8 };
 
+struct gcs;
 struct s3;
 struct s3_bucket;
 struct vend;
@@ -24,7 +25,8 @@ struct root {
 struct store {
     struct root *roots; /* the base first */
     size_t n_roots;
-    struct s3 *s3;     /* NULL until a root needs it */
+    struct s3 *s3; /* NULL until a root needs it, as the next */
+    struct gcs *gcs;
     struct vend *vend; /* NULL: clients get no credentials */
     char *warning;
 };
@@ -70,6 +72,7 @@ struct store_ops {
 };
 extern const struct store_ops store__file_ops;
 extern const struct store_ops store__s3_ops;
+extern const struct store_ops store__gcs_ops;
 
 /* location_parse without an arena: the strings of *out lie in text, each NUL-ended. */
 MUST bool location__split(
@@ -87,3 +90,5 @@ bool file__present(const struct place *p);
 int file__open(const struct root *r, const char *rel, int flags);
 /* s3.c */
 void s3__free(struct s3 **s3);
+/* gcs.c */
+void gcs__free(struct gcs **gcs);

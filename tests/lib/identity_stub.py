@@ -98,15 +98,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = handle_any
+    do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = do_PATCH = handle_any
 
     def log_message(self, *_):
         pass
 
 
-class _Service:
-    def __init__(self):
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+class Service:
+    def __init__(self, port=0):
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", port), _Handler)
         self.http.daemon_threads = True
         self.http.owner = self
         self.url = f"http://127.0.0.1:{self.http.server_port}"
@@ -125,7 +125,7 @@ def _error(status, code, message=""):
     return status, {"Content-Type": "application/xml"}, body.encode()
 
 
-class Store(_Service):
+class Store(Service):
     """What firn_server calls a store."""
 
     kind = "s3"
@@ -173,7 +173,7 @@ class Store(_Service):
         return 200, {"Content-Type": "application/xml"}, body.encode()
 
 
-class Identity(_Service):
+class Identity(Service):
     """mode: "good", "broken" (answers 500), "refuses", or "stalls" until it is something else."""
 
     role = "arn:aws:iam::1:role/firn"

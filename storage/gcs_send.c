@@ -1,0 +1,163 @@
+#include "gcs_priv.h"
+
+#include "answer.h"
+#include "arena.h"
+#include "base.h"
+#include "clock.h"
+#include "retry.h"
+
+#include <string.h>
+
+enum { WORDS_MAX = 200 };
+
+enum verdict {
+    ANSWERED,    /* for better or worse */
+    AGAIN_NOW,   /* the token was no good, and there is another */
+    AGAIN_LATER, /* the store or the way to it is in trouble */
+};
+
+static bool attempt(struct gcs *gcs, struct arena *a, struct gcs_call *call,
+    struct fetch_response *rs, struct err *err)
+{
+    credentials_unref(&call->keys);
+    TRY(keeper_get(gcs->keeper, call->deadline_us, &call->keys, err));
+    struct fetch_header headers[2] = {
+        {STR("Authorization"), arena_printf(a, "Bearer %s", call->keys->token)}
+    };
+    size_t n = 1;
+    if (call->content_type)
+        headers[n++] = (struct fetch_header){STR("Content-Type"), str_from(call->content_type)};
+    const struct fetch_request rq = {
+        .method = call->method,
+        .url = arena_printf(
+            a, "%s://%s%.*s", endpoint_word(gcs->scheme), gcs->host, STR_ARG(call->path)),
+        .headers = headers,
+        .n_headers = n,
+        .pieces = call->pieces,
+        .n_pieces = call->n_pieces,
+        .max_body = call->max_body,
+        .deadline_us = call->deadline_us,
+    };
+    return fetch_do(a, &rq, rs, err);
+}
+
+/* {"error": {"message": "words", "errors": [{"reason": "word"}]}}, or words alone where the bytes
+ * of an object were asked for. */
+static void read_error(struct arena *a, struct gcs_call *call, const struct fetch_response *rs)
+{
+    call->reason = call->message = (struct str){NULL, 0};
+    if (rs->status < 300)
+        return;
+    AUTO(answer_free) json_t *json = answer_json(rs);
+    const json_t *error = json_object_get(json, "error");
+    const json_t *first = json_array_get(json_object_get(error, "errors"), 0);
+    call->reason = answer_words(a, first, "reason");
+    call->message = answer_words(a, error, "message");
+    struct str body = buf_view(&rs->body);
+    if (!json && body.n > 0 && str_is_utf8(body))
+        call->message =
+            arena_dup(a, str_utf8_cut(str_sub(body, 0, str_find(body, '\n')), WORDS_MAX));
+}
+
+/* The interface calls some limits of its rate forbidden. */
+static bool is_trouble(const struct gcs_call *call, int status)
+{
+    return retry_is_trouble(status) || status == 408 ||
+           (status == 403 && (str_eq(call->reason, STR("rateLimitExceeded")) ||
+                                 str_eq(call->reason, STR("userRateLimitExceeded"))));
+}
+
+static enum verdict judge(struct gcs *gcs, struct arena *a, struct gcs_call *call,
+    const struct fetch_response *rs, bool *renewed)
+{
+    call->uncertain = call->uncertain || rs->may_have_arrived;
+    read_error(a, call, rs);
+    if (rs->status == 401 && !*renewed) {
+        *renewed = true;
+        return keeper_renew(gcs->keeper, call->keys, call->deadline_us) ? AGAIN_NOW : ANSWERED;
+    }
+    if (!is_trouble(call, rs->status))
+        return ANSWERED;
+    /* A gateway's error says nothing of what happened behind it. */
+    call->uncertain = call->uncertain || rs->status >= 500;
+    return AGAIN_LATER;
+}
+
+/* Lists and writes find no bucket where others find no object. */
+static bool is_bucket_missing(const struct gcs_call *call)
+{
+    struct str m = call->message;
+    return strcmp(call->method, "POST") == 0 ||
+           (m.p && memmem(m.p, m.n, "bucket does not exist", strlen("bucket does not exist")));
+}
+
+static enum err_kind kind_of(const struct gcs_call *call, int status)
+{
+    if (is_trouble(call, status))
+        return ERR_UNAVAILABLE;
+    switch (status) {
+    case 401:
+    case 403:
+        return ERR_STORE_DENIED;
+    case 404:
+        return is_bucket_missing(call) ? ERR_INTERNAL : ERR_STORE_NOT_FOUND;
+    case 412:
+        return ERR_STORE_EXISTS;
+    case 413:
+        return ERR_TOO_LARGE;
+    default:
+        return ERR_INTERNAL;
+    }
+}
+
+bool gcs__fail(const struct gcs_call *call, const struct fetch_response *rs, struct err *err)
+{
+    struct str id = fetch_header(rs, "x-guploader-uploadid");
+    return err_set(err, kind_of(call, rs->status),
+        "%s %.*s: the store answered %d%s%.*s%s%.*s%s%.*s%s", call->method, STR_ARG(call->uri),
+        rs->status, call->reason.p ? " " : "", STR_ARG(call->reason), call->message.p ? ": " : "",
+        STR_ARG(call->message), id.p ? " (upload id " : "", STR_ARG(str_sub(id, 0, 64)),
+        id.p ? ")" : "");
+}
+
+static bool give_up(const struct gcs_call *call, int tries, int64_t start_us, struct err *err)
+{
+    return err_wrap(err, "%.*s: given up after %d %s in %lld ms", STR_ARG(call->uri), tries,
+        tries == 1 ? "try" : "tries", (long long)((clock_mono_us() - start_us) / 1000));
+}
+
+static bool send(struct gcs *gcs, struct arena *a, struct gcs_call *call, struct fetch_response *rs,
+    struct err *err)
+{
+    int64_t start = clock_mono_us();
+    bool renewed = false;
+    for (int tries = 1;; tries++) {
+        enum verdict verdict = AGAIN_LATER;
+        *rs = (struct fetch_response){0};
+        if (attempt(gcs, a, call, rs, err)) {
+            verdict = judge(gcs, a, call, rs, &renewed);
+        } else {
+            call->uncertain = call->uncertain || rs->may_have_arrived;
+            call->reason = call->message = (struct str){NULL, 0};
+            if (err->kind != ERR_UNAVAILABLE)
+                return false;
+        }
+        if (verdict == ANSWERED)
+            return true;
+        if (rs->status != 0)
+            (void)gcs__fail(call, rs, err);
+        int64_t wait = verdict == AGAIN_LATER ? retry_wait_us(rs, tries) : 0;
+        if (tries == RETRY_TRIES || clock_mono_us() + wait >= call->deadline_us)
+            return give_up(call, tries, start, err);
+        buf_fini(&rs->body);
+        retry_pause(wait);
+    }
+}
+
+bool gcs__send(struct gcs *gcs, struct arena *a, struct gcs_call *call, struct fetch_response *rs,
+    struct err *err)
+{
+    bool sent = send(gcs, a, call, rs, err);
+    credentials_unref(&call->keys);
+    return sent;
+}

@@ -1,0 +1,127 @@
+/* Where the server's own tokens for Google's storage come from: the first source that is there. */
+#include "gcs_priv.h"
+
+#include "arena.h"
+#include "base.h"
+#include "clock.h"
+#include "google_priv.h"
+#include "source_priv.h"
+
+enum { ASK_US = 10000000 };
+
+/* Who gives tokens to clients needs one that may be exchanged. */
+struct google_service gcs__service(const struct store_conf *conf)
+{
+    return (struct google_service){
+        .endpoint = str_from(conf->sts_endpoint),
+        .scope = conf->gcs_vend == STORE_GCS_TOKENS ? STR(GOOGLE_SCOPE_ALL) : STR(""),
+        .deadline_us = clock_mono_us() + ASK_US,
+    };
+}
+
+/* --- the sources -------------------------------------------------------------------------------
+ */
+
+static bool token_given(const struct store_conf *conf)
+{
+    return str_from(conf->gcs_token).n > 0;
+}
+
+static bool token_fetch(
+    struct arena *a, const struct store_conf *conf, struct credentials **out, struct err *err)
+{
+    (void)a;
+    (void)err;
+    *out = credentials_new(STR(""), STR(""), str_from(conf->gcs_token), 0);
+    return true;
+}
+
+static bool settings_given(const struct store_conf *conf)
+{
+    return str_from(conf->gcs_key).n > 0;
+}
+
+static bool settings_fetch(
+    struct arena *a, const struct store_conf *conf, struct credentials **out, struct err *err)
+{
+    const struct google_service service = gcs__service(conf);
+    (void)a;
+    return google_token_of_key(&service, str_from(conf->gcs_key), out, err);
+}
+
+static bool sealed_given(const struct store_conf *conf)
+{
+    return conf->sealed != NULL;
+}
+
+static bool sealed_fetch(
+    struct arena *a, const struct store_conf *conf, struct credentials **out, struct err *err)
+{
+    const struct google_service service = gcs__service(conf);
+    struct str key = STR("");
+    TRY(conf->sealed(conf->sealed_ctx, a, &key, err));
+    return google_token_of_key(&service, key, out, err);
+}
+
+static bool file_given(const struct store_conf *conf)
+{
+    (void)conf;
+    return source__env("GOOGLE_APPLICATION_CREDENTIALS").p;
+}
+
+static bool file_fetch(
+    struct arena *a, const struct store_conf *conf, struct credentials **out, struct err *err)
+{
+    const struct google_service service = gcs__service(conf);
+    (void)a;
+    return google_token_of_file(&service, source__env("GOOGLE_APPLICATION_CREDENTIALS"), out, err);
+}
+
+static bool machine_given(const struct store_conf *conf)
+{
+    (void)conf;
+    return !str_eq_nocase(source__env("NO_GCE_CHECK"), STR("true"));
+}
+
+static bool machine_fetch(
+    struct arena *a, const struct store_conf *conf, struct credentials **out, struct err *err)
+{
+    const struct google_service service = gcs__service(conf);
+    (void)a;
+    return google_token_of_machine(&service, out, err);
+}
+
+/* In the order in which they are looked for. */
+static const struct source list[] = {
+    {"the client",                              token_given,    token_fetch,    SOURCE_FIXED  },
+    {"the settings",                            settings_given, settings_fetch, SOURCE_RENEWED},
+    {"the database",                            sealed_given,   sealed_fetch,   SOURCE_RENEWED},
+    {"the file of the environment",             file_given,     file_fetch,     SOURCE_RENEWED},
+    {"the metadata server (no others are set)", machine_given,  machine_fetch,  SOURCE_RENEWED},
+};
+
+static bool find(const struct store_conf *conf, const struct source **out, enum source_kind *kind,
+    struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(list); i++) {
+        if (list[i].given(conf)) {
+            *out = &list[i];
+            *kind = list[i].kind;
+            return true;
+        }
+    }
+    return err_set(err, ERR_INTERNAL,
+        "no Google tokens: expected FIRN_GCS_KEY, or a secret gcs-key in the database, or "
+        "GOOGLE_APPLICATION_CREDENTIALS; and NO_GCE_CHECK forbids asking the metadata server");
+}
+
+static bool fetch(const struct source *source, const struct store_conf *conf,
+    struct credentials **out, struct err *err)
+{
+    AUTO(arena_free) struct arena *a = arena_new_secret();
+    if (source->fetch(a, conf, out, err))
+        return true;
+    return err->kind != ERR_UNAVAILABLE ? err_as(err, ERR_INTERNAL) : false;
+}
+
+const struct sources sources_gcs = {"Google tokens", find, fetch};
