@@ -22,6 +22,9 @@ enum { PAGE = 100, NAME_MAX_BYTES = 128 };
 static const char *const members[] = {
     "storage", "credentials", "allowed-locations", "delegation", "defaults", "overrides"};
 
+/* Of the credentials: never in a row. */
+static const char *const secret_members[] = {"secret-access-key", "session-token"};
+
 static struct str dump(struct arena *a, const json_t *json)
 {
     char *text = json_dumps(json, JSON_COMPACT);
@@ -209,15 +212,14 @@ static void wipe(struct str s)
         explicit_bzero(p.out, s.n);
 }
 
-/* The secret parts of credentials leave the profile; copies of them are wiped. */
-static bool take_keys(struct arena *a, struct house *h, struct err *err)
+static bool take_s3_keys(
+    struct arena *a, struct house *h, const json_t *credentials, struct err *err)
 {
-    json_t *credentials = json_object_get(h->profile, "credentials");
     struct str id = text_of(credentials, "access-key-id");
     struct str secret = text_of(credentials, "secret-access-key");
     struct str token = text_of(credentials, "session-token");
 
-    if (!profile_has_keys(h->profile) || !secret.p || !id.p)
+    if (!secret.p || !id.p)
         return true;
     if (str_find(id, '\n') < id.n || str_find(secret, '\n') < secret.n ||
         str_find(token, '\n') < token.n)
@@ -226,11 +228,26 @@ static bool take_keys(struct arena *a, struct house *h, struct err *err)
         a, "%.*s\n%.*s%s%.*s", STR_ARG(id), STR_ARG(secret), token.p ? "\n" : "", STR_ARG(token));
     h->keys = secret_dup(a, lines);
     wipe(lines);
-    wipe(secret);
-    wipe(token);
-    json_object_del(credentials, "secret-access-key");
-    json_object_del(credentials, "session-token");
     return true;
+}
+
+/* Whether or not anybody asked for them: the row is no place for them. */
+static void forget_secrets(json_t *credentials)
+{
+    for (size_t i = 0; i < ARRAY_LEN(secret_members); i++) {
+        wipe(text_of(credentials, secret_members[i]));
+        json_object_del(credentials, secret_members[i]);
+    }
+}
+
+/* The secret parts of credentials leave the profile. */
+static bool take_keys(struct arena *a, struct house *h, struct err *err)
+{
+    json_t *credentials = json_object_get(h->profile, "credentials");
+    bool ok = !profile_has_keys(h->profile) || take_s3_keys(a, h, credentials, err);
+
+    forget_secrets(credentials);
+    return ok;
 }
 
 /* The members of the body take the place of those that are there. */

@@ -284,6 +284,16 @@ def test_secrets_are_not_shown(api, house):
         assert secret is None or (secret not in text and secret not in rows)
 
 
+def test_secrets_that_nobody_asked_for_are_not_kept(api):
+    """Beside credentials of the server they are no part of the warehouse: neither shown nor stored."""
+    planted = secrets.token_hex(16)
+    body = described(api, f"w{secrets.token_hex(4)}")
+    body["credentials"] = {"type": "server", "secret-access-key": planted, "session-token": planted}
+    house = api.post(ROOT, body).ok()
+    assert planted not in house.body.decode() + api.get(ROOT).ok().body.decode()
+    assert planted not in str(api.server.sql("SELECT profile FROM warehouse"))
+
+
 def test_restart(api, server, house):
     """Keys are sealed in the database and open again."""
     make_table(api, house).ok()
