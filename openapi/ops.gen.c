@@ -488,7 +488,7 @@ static const struct body_field fields_register_view_request[] = {
     {"metadata-location", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_register_view_request = {.types = BODY_OBJECT, .fields = fields_register_view_request, .n_fields = 2};
-static const char *const values_storage_type[] = {"s3", "file", NULL};
+static const char *const values_storage_type[] = {"s3", "gcs", "file", NULL};
 static const struct body body_storage_type = {.types = BODY_STRING, .values = values_storage_type};
 static const struct body_field fields_storage[] = {
     {"type", NULL, true, &body_storage_type, NULL},
@@ -498,12 +498,13 @@ static const struct body_field fields_storage[] = {
     {"role-arn", NULL, false, &body_any_string, NULL},
     {"external-id", NULL, false, &body_any_string, NULL},
     {"sts-endpoint", NULL, false, &body_any_string, NULL},
+    {"project-id", NULL, false, &body_any_string, NULL},
     {"vend-role-arn", NULL, false, &body_any_string, NULL},
     {"vend-duration", NULL, false, &body_any_int64, NULL},
     {"vend-static", NULL, false, &body_any_boolean, NULL},
     {"client-endpoint", NULL, false, &body_any_string, NULL},
 };
-static const struct body body_storage = {.types = BODY_OBJECT, .fields = fields_storage, .n_fields = 11};
+static const struct body body_storage = {.types = BODY_OBJECT, .fields = fields_storage, .n_fields = 12};
 static const char *const values_credentials_type[] = {"server", "static", NULL};
 static const struct body body_credentials_type = {.types = BODY_STRING, .values = values_credentials_type};
 static const struct body_field fields_credentials[] = {
@@ -511,8 +512,10 @@ static const struct body_field fields_credentials[] = {
     {"access-key-id", NULL, false, &body_any_string, NULL},
     {"secret-access-key", NULL, false, &body_any_string, NULL},
     {"session-token", NULL, false, &body_any_string, NULL},
+    {"service-account-key", NULL, false, &body_any_object, NULL},
+    {"client-email", NULL, false, &body_any_string, NULL},
 };
-static const struct body body_credentials = {.types = BODY_OBJECT, .fields = fields_credentials, .n_fields = 4};
+static const struct body body_credentials = {.types = BODY_OBJECT, .fields = fields_credentials, .n_fields = 6};
 static const char *const values_delegation_item[] = {"vended-credentials", NULL};
 static const struct body body_delegation_item = {.types = BODY_STRING, .values = values_delegation_item};
 static const struct body body_delegation = {.types = BODY_ARRAY, .items = &body_delegation_item};

@@ -39,10 +39,10 @@
     X(pg_connect_timeout, SECONDS, "FIRN_PG_CONNECT_TIMEOUT", "3", 1, 60,                          \
         "How long one attempt to connect to PostgreSQL may take")                                  \
     X(warehouse, TEXT, "FIRN_WAREHOUSE", "", 0, 0,                                                 \
-        "Base of the default warehouse: file:///PATH or s3://BUCKET/PREFIX")                       \
+        "Base of the default warehouse: file:///PATH, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX")   \
     X(warehouse_name, TEXT, "FIRN_WAREHOUSE_NAME", "main", 0, 0, "Name of the default warehouse")  \
     X(warehouse_endpoints, LIST, "FIRN_WAREHOUSE_ENDPOINTS", "", 0, 0,                             \
-        "Endpoints that warehouses may have: HOST[:PORT], *.DOMAIN or *; unset: those of AWS")     \
+        "Endpoints that warehouses may have: HOST[:PORT], *.DOMAIN or *; unset: the clouds' own")   \
     X(warehouse_folders, LIST, "FIRN_WAREHOUSE_FOLDERS", "", 0, 0,                                 \
         "Folders, as file:///PATH, in which further warehouses may lie; unset: none")              \
     X(allowed_locations, LIST, "FIRN_ALLOWED_LOCATIONS", "", 0, 0,                                 \
@@ -58,7 +58,7 @@
     X(s3_external_id, TEXT, "FIRN_S3_EXTERNAL_ID", "", 0, 0,                                       \
         "External id that the role's trust policy asks for")                                       \
     X(sts_endpoint, TEXT, "FIRN_STS_ENDPOINT", "", 0, 0,                                           \
-        "URL of the token service that gives the keys of roles; default: AWS's of the region")     \
+        "URL of the service that gives keys of roles, or tokens; default: AWS's, Google's")        \
     X(s3_vend_role_arn, TEXT, "FIRN_S3_VEND_ROLE_ARN", "", 0, 0,                                   \
         "Role whose keys clients get, limited to their table's location; unset: they get none")    \
     X(s3_vend_duration, SECONDS, "FIRN_S3_VEND_DURATION", "3600", 900, 43200,                      \
@@ -69,6 +69,14 @@
         "URL at which clients find the S3 store; default: FIRN_S3_ENDPOINT")                       \
     X(s3_path_style, TEXT, "FIRN_S3_PATH_STYLE", "auto", 0, 0,                                     \
         "true: bucket in the path; false: in the host name; auto: by the endpoint")                \
+    X(gcs_endpoint, TEXT, "FIRN_GCS_ENDPOINT", "", 0, 0,                                           \
+        "URL of Google's storage other than its own")                                              \
+    X(gcs_key, SECRET, "FIRN_GCS_KEY", "", 0, 0,                                                   \
+        "JSON of a service account's key; unset: the first of the other sources of tokens")        \
+    X(gcs_project, TEXT, "FIRN_GCS_PROJECT", "", 0, 0,                                             \
+        "Project that clients are told; default: that of the key")                                 \
+    X(gcs_vend, BOOL, "FIRN_GCS_VEND", "false", 0, 0,                                              \
+        "Clients get tokens of the server's account, limited to their table's location")           \
     X(secret_keys, SECRET, "FIRN_SECRET_KEYS", "", 0, 0,                                           \
         "Keys of secrets in the database, as ID:BASE64 of 32 bytes; the first seals, all open")    \
     X(cors_origins, LIST, "FIRN_CORS_ORIGINS", "", 0, 0,                                           \

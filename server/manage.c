@@ -23,7 +23,8 @@ static const char *const members[] = {
     "storage", "credentials", "allowed-locations", "delegation", "defaults", "overrides"};
 
 /* Of the credentials: never in a row. */
-static const char *const secret_members[] = {"secret-access-key", "session-token"};
+static const char *const secret_members[] = {
+    "secret-access-key", "session-token", "service-account-key"};
 
 static struct str dump(struct arena *a, const json_t *json)
 {
@@ -212,8 +213,7 @@ static void wipe(struct str s)
         explicit_bzero(p.out, s.n);
 }
 
-static bool take_s3_keys(
-    struct arena *a, struct house *h, const json_t *credentials, struct err *err)
+static bool take_s3_keys(struct arena *a, struct house *h, json_t *credentials, struct err *err)
 {
     struct str id = text_of(credentials, "access-key-id");
     struct str secret = text_of(credentials, "secret-access-key");
@@ -231,11 +231,38 @@ static bool take_s3_keys(
     return true;
 }
 
+/* What is shown of a service account's key is its name. */
+static bool take_gcs_key(struct arena *a, struct house *h, json_t *credentials, struct err *err)
+{
+    const json_t *key = json_object_get(credentials, "service-account-key");
+    struct str email = text_of(key, "client_email");
+
+    if (!key)
+        return true;
+    if (!email.p || !text_of(key, "private_key").p)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "/credentials/service-account-key: expected the JSON of a service account's key, with "
+            "client_email and private_key");
+    char *text = json_dumps(key, JSON_COMPACT);
+    h->keys = secret_dup(a, str_from(text));
+    wipe(str_from(text));
+    xfree(text);
+    json_object_set_new(credentials, "client-email", text_json(email));
+    return true;
+}
+
+static bool is_gcs(const struct house *h)
+{
+    return str_eq(text_of(json_object_get(h->profile, "storage"), "type"), STR("gcs"));
+}
+
 /* Whether or not anybody asked for them: the row is no place for them. */
 static void forget_secrets(json_t *credentials)
 {
     for (size_t i = 0; i < ARRAY_LEN(secret_members); i++) {
+        const json_t *secret = json_object_get(credentials, secret_members[i]);
         wipe(text_of(credentials, secret_members[i]));
+        wipe(text_of(secret, "private_key"));
         json_object_del(credentials, secret_members[i]);
     }
 }
@@ -244,7 +271,8 @@ static void forget_secrets(json_t *credentials)
 static bool take_keys(struct arena *a, struct house *h, struct err *err)
 {
     json_t *credentials = json_object_get(h->profile, "credentials");
-    bool ok = !profile_has_keys(h->profile) || take_s3_keys(a, h, credentials, err);
+    bool ok = !profile_has_keys(h->profile) ||
+              (is_gcs(h) ? take_gcs_key : take_s3_keys)(a, h, credentials, err);
 
     forget_secrets(credentials);
     return ok;
@@ -292,7 +320,9 @@ static void store_conf_of(
         return;
     }
     profile_store(a, m->conf, h->row.base, h->profile, conf);
-    if (h->keys.p) {
+    if (h->keys.p && is_gcs(h)) {
+        conf->gcs_key = h->keys.p;
+    } else if (h->keys.p) {
         conf->s3_access_key_id = arena_dup(a, str_cut(&rest, '\n')).p;
         conf->s3_secret_access_key = arena_dup(a, str_cut(&rest, '\n')).p;
         conf->s3_session_token = rest.p ? arena_dup(a, rest).p : NULL;
@@ -381,7 +411,8 @@ bool manage_create(
     TRY(apply(a, &h, body, err));
     if (profile_has_keys(h.profile) && !h.keys.p)
         return err_set(err, ERR_INVALID_ARGUMENT,
-            "/credentials/secret-access-key: required member of static credentials is missing");
+            "/credentials/%s: required member of static credentials is missing",
+            is_gcs(&h) ? "service-account-key" : "secret-access-key");
     TRY(settle(a, m, &h, body, err));
     TRY(keep_keys(a, m, &h, &kept, err));
     if (sql_warehouse_insert(m->sql, &h.row, err)) {

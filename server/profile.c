@@ -26,6 +26,7 @@ static enum store_style style_of(const char *word)
 
 static void own_keys(const struct config *conf, struct store_conf *out)
 {
+    out->gcs_key = or_null(conf->gcs_key);
     out->s3_access_key_id = or_null(conf->s3_access_key_id);
     out->s3_secret_access_key = or_null(conf->s3_secret_access_key);
     out->s3_session_token = or_null(conf->s3_session_token);
@@ -47,6 +48,9 @@ void profile_of_settings(
         .vend_static = conf->s3_vend_static ? STORE_SHARE_KEYS : STORE_SHARE_NONE,
         .client_endpoint = or_null(conf->s3_client_endpoint),
         .s3_style = style_of(conf->s3_path_style),
+        .gcs_endpoint = or_null(conf->gcs_endpoint),
+        .gcs_project = or_null(conf->gcs_project),
+        .gcs_vend = conf->gcs_vend ? STORE_GCS_TOKENS : STORE_GCS_NOTHING,
     };
     own_keys(conf, out);
     secrets_offer_own(secrets, a, out);
@@ -105,6 +109,7 @@ static void vending(const json_t *profile, struct store_conf *out)
 
     if (!vends(profile))
         return;
+    out->gcs_vend = STORE_GCS_TOKENS;
     out->vend_role_arn = text_at(storage, "vend-role-arn");
     out->vend_duration_s = (int)json_integer_value(json_object_get(storage, "vend-duration"));
     out->client_endpoint = text_at(storage, "client-endpoint");
@@ -122,6 +127,8 @@ void profile_store(struct arena *a, const struct config *conf, struct str base,
         .base = arena_printf(a, "%.*s", STR_ARG(base)).p,
         .allowed = texts_at(a, profile, "allowed-locations"),
         .s3_endpoint = text_at(storage, "endpoint"),
+        .gcs_endpoint = text_at(storage, "endpoint"),
+        .gcs_project = text_at(storage, "project-id"),
         .s3_region = text_at(storage, "region"),
         .s3_role_arn = text_at(storage, "role-arn"),
         .s3_external_id = text_at(storage, "external-id"),
@@ -216,11 +223,13 @@ static bool check_place(struct arena *a, const struct config *conf, const char *
 static bool check_keys(const json_t *profile, struct err *err)
 {
     const json_t *credentials = json_object_get(profile, "credentials");
+    bool gcs = is_word(json_object_get(profile, "storage"), "type", "gcs");
 
-    if (!profile_has_keys(profile) || text_at(credentials, "access-key-id"))
+    if (!profile_has_keys(profile) || text_at(credentials, gcs ? "client-email" : "access-key-id"))
         return true;
     return err_set(err, ERR_INVALID_ARGUMENT,
-        "/credentials/access-key-id: required member of static credentials is missing");
+        "/credentials/%s: required member of static credentials is missing",
+        gcs ? "service-account-key" : "access-key-id");
 }
 
 static bool check_duration(const json_t *storage, struct err *err)
@@ -242,7 +251,7 @@ static bool check_vending(const json_t *profile, struct err *err)
     bool by_role = str_from(text_at(storage, "vend-role-arn")).n > 0;
 
     TRY(check_duration(storage, err));
-    if (!vends(profile) || by_role)
+    if (!vends(profile) || by_role || is_word(storage, "type", "gcs"))
         return true;
     if (!json_is_true(json_object_get(storage, "vend-static")))
         return err_set(err, ERR_INVALID_ARGUMENT,

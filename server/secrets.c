@@ -15,7 +15,7 @@
 #include "sql_warehouse.h"
 #include "store.h"
 
-enum { PAGE = 100, ROUNDS = 4, NAMES_MAX = 256 };
+enum { PAGE = 100, ROUNDS = 4, LINES_MAX = 100, NAMES_MAX = 256 };
 
 /* What there is to keep, and for which kind of storage; a further one is a row here and somebody
  * who opens it. */
@@ -23,7 +23,8 @@ static const struct kind {
     const char *name, *store, *what;
     size_t lines_min, lines_max;
 } kinds[] = {
-    {"s3-keys", "s3", "access key, secret key and perhaps a session token, one a line", 2, 3},
+    {"s3-keys", "s3",  "access key, secret key and perhaps a session token, one a line", 2, 3        },
+    {"gcs-key", "gcs", "the JSON of a service account's key",                            1, LINES_MAX},
 };
 
 struct secrets {
