@@ -8,8 +8,9 @@ What it runs on comes from the environment, so that one test runs on every pair:
     FIRN_BIN              the server binary
     FIRN_TEST_DB          "sqlite", or the postgresql:// URI of a superuser in a private cluster
     FIRN_TEST_PG_PREPARED FIRN_PG_PREPARED of every server: "false" where the cluster is behind an old pooler
-    FIRN_TEST_STORE       "file" or "s3"
+    FIRN_TEST_STORE       "file", "s3" or "gcs"
     FIRN_TEST_S3_ENDPOINT, _ACCESS_KEY, _SECRET_KEY, _BUCKET, _REGION
+    FIRN_TEST_GCS_ENDPOINT, _BARE_ENDPOINT, _KEY_FILE, _BUCKET
     FIRN_TEST_STS_ENDPOINT, _ROLE_ARN, _S3_CLIENT_ENDPOINT: for servers that hand out credentials
     FIRN_TEST_TMP         folder for databases, warehouses and logs
 
@@ -18,6 +19,7 @@ warehouse is FIRN_TEST_WAREHOUSE, and FIRN_TEST_RESTART is the command that rest
 """
 
 import itertools
+import json
 import os
 import pathlib
 import re
@@ -223,6 +225,73 @@ class S3Store:
             self.delete(uri)
 
 
+class GcsStore:
+    """Looked at past the guard, by the bare emulator."""
+
+    kind = "gcs"
+
+    def __init__(self):
+        env = os.environ
+        self.endpoint = env["FIRN_TEST_GCS_ENDPOINT"]
+        self.bare = env["FIRN_TEST_GCS_BARE_ENDPOINT"]
+        self.key = pathlib.Path(env["FIRN_TEST_GCS_KEY_FILE"]).read_text()
+        self.bucket = env["FIRN_TEST_GCS_BUCKET"]
+        self.base = f"gs://{self.bucket}/w-{secrets.token_hex(6)}"
+        self.settings = {"FIRN_GCS_ENDPOINT": self.endpoint, "FIRN_STS_ENDPOINT": self.endpoint,
+                         "FIRN_GCS_KEY": self.key}
+
+    @property
+    def client(self):
+        """Properties of a client that reaches everything."""
+        return {"gcs.service.host": self.bare, "gcs.oauth2.token": "any", "gcs.oauth2.token-expires-at": "4102444800000"}
+
+    def _ask(self, method, path, data=None):
+        request = urllib.request.Request(self.bare + path, data, method=method)
+        request.add_header("Content-Type", "application/octet-stream")
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.read()
+
+    @staticmethod
+    def _object(uri):
+        bucket, _, name = uri.split("://", 1)[1].partition("/")
+        return f"/storage/v1/b/{bucket}/o/{urllib.parse.quote(name, safe='')}"
+
+    def read(self, uri):
+        return self._ask("GET", self._object(uri) + "?alt=media")
+
+    def write(self, uri, data):
+        bucket, _, name = uri.split("://", 1)[1].partition("/")
+        self._ask("POST", f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={urllib.parse.quote(name, safe='')}",
+                  data)
+
+    def delete(self, uri):
+        self._ask("DELETE", self._object(uri))
+
+    def exists(self, uri):
+        try:
+            self._ask("GET", self._object(uri))
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return False
+            raise
+        return True
+
+    def list(self, uri=None):
+        bucket, _, prefix = (uri or self.base).split("://", 1)[1].partition("/")
+        prefix = urllib.parse.quote(prefix.rstrip("/") + "/", safe="")
+        names, token = [], ""
+        while True:
+            page = json.loads(self._ask("GET", f"/storage/v1/b/{bucket}/o?prefix={prefix}&pageToken={token}"))
+            names += [f"gs://{bucket}/{item['name']}" for item in page.get("items", [])]
+            token = page.get("nextPageToken", "")
+            if not token:
+                return sorted(names)
+
+    def clear(self):
+        for uri in self.list():
+            self.delete(uri)
+
+
 def vending():
     """Settings of a server whose clients get credentials for the store of the environment."""
     return {"FIRN_S3_VEND_ROLE_ARN": os.environ["FIRN_TEST_ROLE_ARN"],
@@ -255,8 +324,8 @@ class Server:
         kind = os.environ.get("FIRN_TEST_DB", "sqlite")
         self.db = db or (SqliteDatabase(self.folder) if kind == "sqlite" else PostgresDatabase(kind))
         if store is None:
-            s3 = os.environ.get("FIRN_TEST_STORE", "file") == "s3"
-            store = S3Store() if s3 else FileStore(self.folder, spelling)
+            kind = os.environ.get("FIRN_TEST_STORE", "file")
+            store = {"s3": S3Store, "gcs": GcsStore}[kind]() if kind != "file" else FileStore(self.folder, spelling)
         self.store = store
 
     # -- life --
@@ -274,6 +343,7 @@ class Server:
             "FIRN_WAREHOUSE": self.store.base,
             "FIRN_LOG_LEVEL": "debug",
             "AWS_EC2_METADATA_DISABLED": "true",  # no test asks the machine that it runs on
+            "NO_GCE_CHECK": "true",
         })
         env.update(self.store.settings)
         if "FIRN_TEST_PG_PREPARED" in os.environ:

@@ -85,6 +85,7 @@ def sign(request, secret, scope, names):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def handle_any(self):
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

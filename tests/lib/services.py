@@ -6,11 +6,13 @@ freezes a service starts one of its own:
         database.control("kill")
 """
 
+import json
 import os
 import pathlib
 import random
 import socket
 import subprocess
+import sys
 import urllib.parse
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[1] / "services"
@@ -187,6 +189,29 @@ class Seaweed(S3):
 
     def settings(self):
         return {"WEED": os.environ.get("FIRN_TEST_WEED", "weed"), "SESSION": self.session}
+
+
+class Gcs(Service):
+    """An emulator of Google's storage, behind a guard that checks tokens."""
+
+    script = "gcs.sh"
+    ports = 2
+
+    def settings(self):
+        return {"FAKEGCS": os.environ.get("FIRN_TEST_FAKEGCS", "fake-gcs-server"), "PYTHON": sys.executable}
+
+    def environment(self):
+        return {
+            "FIRN_TEST_STORE": "gcs",
+            "FIRN_TEST_GCS_ENDPOINT": self["ENDPOINT"],
+            "FIRN_TEST_GCS_BARE_ENDPOINT": self["BARE_ENDPOINT"],
+            "FIRN_TEST_GCS_KEY_FILE": self["KEY_FILE"],
+            "FIRN_TEST_GCS_BUCKET": self["BUCKET"],
+        }
+
+    def secrets(self):
+        key = json.loads(pathlib.Path(self["KEY_FILE"]).read_text())["private_key"]
+        return [line for line in key.splitlines() if line and not line.startswith("-")]
 
 
 class Rgw(S3):
