@@ -109,7 +109,8 @@ static void vending(const json_t *profile, struct store_conf *out)
 
     if (!vends(profile))
         return;
-    out->gcs_vend = STORE_GCS_TOKENS;
+    if (is_word(storage, "type", "gcs"))
+        out->gcs_vend = STORE_GCS_TOKENS;
     out->vend_role_arn = text_at(storage, "vend-role-arn");
     out->vend_duration_s = (int)json_integer_value(json_object_get(storage, "vend-duration"));
     out->client_endpoint = text_at(storage, "client-endpoint");

@@ -82,10 +82,28 @@ static void put_s3(struct call *c, struct buf *b, const struct ident *id, const 
     put(b, "s3.force-virtual-addressing", in_path ? STR("false") : STR("true"));
 }
 
+/* Java and Trino read the project, PyIceberg the host of an emulator; all of them the token, and
+ * who refreshes its end in milliseconds. */
+static void put_gcs(struct call *c, struct buf *b, const struct ident *id, const struct vended *k)
+{
+    struct str at = arena_printf(c->arena, "%lld", (long long)k->expires_ms);
+
+    put(b, "gcs.oauth2.token", k->token);
+    put(b, "gcs.oauth2.token-expires-at", at);
+    put(b, "expiration-time", at);
+    if (id)
+        put(b, "gcs.oauth2.refresh-credentials-endpoint", refresh_path(c, id));
+    if (k->id.n > 0)
+        put(b, "gcs.project-id", k->id);
+    if (k->endpoint.n > 0)
+        put(b, "gcs.service.host", k->endpoint);
+}
+
 /* One row for each kind of keys. */
 static void (*const words[])(
     struct call *c, struct buf *b, const struct ident *id, const struct vended *k) = {
     [VENDED_S3] = put_s3,
+    [VENDED_GCS] = put_gcs,
 };
 
 /* Everything beneath the location, and nothing whose name begins as it does. */

@@ -258,4 +258,5 @@ const struct store_ops store__gcs_ops = {
     .exists = gcs_exists,
     .make_dir = NULL, /* a bucket has no folders */
     .list = gcs__list,
+    .vend = &vend__gcs,
 };

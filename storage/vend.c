@@ -310,7 +310,8 @@ static const struct vend_kind *kind_of(const struct store *s)
 
 static bool asks_for_keys(const struct store_conf *conf)
 {
-    return conf->vend_role_arn || conf->vend_static != STORE_SHARE_NONE;
+    return conf->vend_role_arn || conf->vend_static != STORE_SHARE_NONE ||
+           conf->gcs_vend != STORE_GCS_NOTHING;
 }
 
 bool vend__new(struct store *s, const struct store_conf *conf, struct vend **out, struct err *err)

@@ -51,6 +51,7 @@ struct vend_kind {
         struct arena *a, const struct vend *v, const struct credentials *keys, struct err *err);
 };
 extern const struct vend_kind vend__s3;
+extern const struct vend_kind vend__gcs;
 
 /* Asks beside the cache. Errors as vend_get. Caller: credentials_unref. */
 MUST bool vend__ask(struct arena *a, const struct vend *v, const struct place *p,
