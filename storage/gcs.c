@@ -222,6 +222,7 @@ static bool put(struct gcs *gcs, struct upload *u, int *status, struct err *err)
     call.path = arena_printf(a,
         "/upload/storage/v1/b/%.*s/o?uploadType=media&ifGenerationMatch=0&name=%.*s",
         STR_ARG(bucket), STR_ARG(name));
+    call.missing = GCS_NO_BUCKET;
     call.content_type = u->content_type ? u->content_type : "application/octet-stream";
     call.pieces = u->pieces;
     call.n_pieces = u->n;

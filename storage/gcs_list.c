@@ -67,6 +67,7 @@ static bool fetch_page(const struct listing *l, struct arena *a, const struct en
     struct gcs_call call = {
         .method = "GET",
         .uri = l->p->uri,
+        .missing = GCS_NO_BUCKET, /* a folder without objects is listed, too */
         .max_body = PAGE_BODY_MAX,
         .deadline_us = clock_mono_us() + l->gcs->deadline_us,
         .path = arena_printf(a,
@@ -78,11 +79,8 @@ static bool fetch_page(const struct listing *l, struct arena *a, const struct en
             STR_ARG(str_pct_encode(a, token, ""))),
     };
     TRY(gcs__send(l->gcs, a, &call, &rs, err));
-    if (rs.status != 200) {
-        (void)gcs__fail(&call, &rs, err);
-        /* A folder without objects is listed: what is missing is the bucket. */
-        return err->kind == ERR_STORE_NOT_FOUND ? err_as(err, ERR_INTERNAL) : false;
-    }
+    if (rs.status != 200)
+        return gcs__fail(&call, &rs, err);
     *page = json_loadb(rs.body.p ? rs.body.p : "", rs.body.n, 0, NULL);
     return json_is_object(*page) || err_set(err, ERR_INTERNAL,
                                         "listing %.*s: expected a JSON object, found something "

@@ -18,8 +18,9 @@ struct gcs {
 /* One request, and what is learned while it is sent. */
 struct gcs_call {
     const char *method;
-    struct str uri;  /* what it is about, for messages */
-    struct str path; /* and query, encoded */
+    struct str uri;                                            /* what it is about, for messages */
+    struct str path;                                           /* and query, encoded */
+    enum gcs_missing { GCS_NO_OBJECT, GCS_NO_BUCKET } missing; /* when the answer is 404 */
     const char *content_type;
     const struct str *pieces;
     size_t n_pieces;

@@ -83,12 +83,13 @@ static enum verdict judge(struct gcs *gcs, struct arena *a, struct gcs_call *cal
     return AGAIN_LATER;
 }
 
-/* Lists and writes find no bucket where others find no object. */
-static bool is_bucket_missing(const struct gcs_call *call)
+/* Where bytes are asked for only words tell which of them it is. */
+static bool is_bucket_missing(const struct gcs_call *call, int status)
 {
+    static const char words[] = "bucket does not exist";
     struct str m = call->message;
-    return strcmp(call->method, "POST") == 0 ||
-           (m.p && memmem(m.p, m.n, "bucket does not exist", strlen("bucket does not exist")));
+    return status == 404 &&
+           (call->missing == GCS_NO_BUCKET || (m.p && memmem(m.p, m.n, words, sizeof(words) - 1)));
 }
 
 static enum err_kind kind_of(const struct gcs_call *call, int status)
@@ -100,7 +101,7 @@ static enum err_kind kind_of(const struct gcs_call *call, int status)
     case 403:
         return ERR_STORE_DENIED;
     case 404:
-        return is_bucket_missing(call) ? ERR_INTERNAL : ERR_STORE_NOT_FOUND;
+        return is_bucket_missing(call, status) ? ERR_INTERNAL : ERR_STORE_NOT_FOUND;
     case 412:
         return ERR_STORE_EXISTS;
     case 413:
@@ -114,8 +115,9 @@ bool gcs__fail(const struct gcs_call *call, const struct fetch_response *rs, str
 {
     struct str id = fetch_header(rs, "x-guploader-uploadid");
     return err_set(err, kind_of(call, rs->status),
-        "%s %.*s: the store answered %d%s%.*s%s%.*s%s%.*s%s", call->method, STR_ARG(call->uri),
-        rs->status, call->reason.p ? " " : "", STR_ARG(call->reason), call->message.p ? ": " : "",
+        "%s %.*s: %sthe store answered %d%s%.*s%s%.*s%s%.*s%s", call->method, STR_ARG(call->uri),
+        is_bucket_missing(call, rs->status) ? "the bucket does not exist: " : "", rs->status,
+        call->reason.p ? " " : "", STR_ARG(call->reason), call->message.p ? ": " : "",
         STR_ARG(call->message), id.p ? " (upload id " : "", STR_ARG(str_sub(id, 0, 64)),
         id.p ? ")" : "");
 }

@@ -176,7 +176,7 @@ bool google_token_within(const struct google_service *service, const struct cred
     struct str boundary, struct credentials **out, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new_secret();
-    AUTO(buf_fini) struct buf form;
+    AUTO(buf_fini) struct buf form = {0};
     struct google_ask ask = {
         .project = str_from(own->id),
         .fallback_ms = own->expires_ms, /* which is the end of what is made of it, too */
@@ -189,8 +189,7 @@ bool google_token_within(const struct google_service *service, const struct cred
     google__field(&form, a, "subject_token_type", STR(GOOGLE_TYPE));
     google__field(&form, a, "requested_token_type", STR(GOOGLE_TYPE));
     google__field(&form, a, "subject_token", str_from(own->token));
-    /* The JSON is encoded once as a value of its own, and once more as one of the form. */
-    google__field(&form, a, "options", str_pct_encode(a, boundary, ""));
+    google__field(&form, a, "options", boundary);
     TRY(google__form_end(&form, a, &ask.body, err));
     TRY(google__ask(a, &ask, out, err));
     if (own->expires_ms > 0 && (*out)->expires_ms > own->expires_ms)

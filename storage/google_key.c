@@ -60,8 +60,8 @@ static void put(struct buf *b, const char *before, struct str value)
 static bool unsigned_token(struct arena *a, const struct google_service *service,
     const struct account *who, struct str *out, struct err *err)
 {
-    AUTO(buf_fini) struct buf head;
-    AUTO(buf_fini) struct buf claims;
+    AUTO(buf_fini) struct buf head = {0};
+    AUTO(buf_fini) struct buf claims = {0};
     int64_t now_s = clock_ms() / 1000;
     buf_init(&head, CLAIMS_MAX);
     buf_puts(&head, "{\"alg\":\"RS256\",\"typ\":\"JWT\"");
@@ -84,7 +84,7 @@ static bool unsigned_token(struct arena *a, const struct google_service *service
 static bool by_key(struct arena *a, const struct google_service *service, const json_t *json,
     struct credentials **out, struct err *err)
 {
-    AUTO(buf_fini) struct buf form;
+    AUTO(buf_fini) struct buf form = {0};
     struct google_ask ask = {
         .project = answer_text(json, "project_id"), .deadline_us = service->deadline_us};
     struct account who = {0};
@@ -133,7 +133,7 @@ static bool subject_token(struct arena *a, const json_t *json, struct str *out, 
 static bool impersonate(struct arena *a, const struct google_service *service, struct str url,
     const struct credentials *by, struct credentials **out, struct err *err)
 {
-    AUTO(buf_fini) struct buf body;
+    AUTO(buf_fini) struct buf body = {0};
     struct str token = arena_printf(a, "Bearer %s", by->token);
     struct google_ask ask = {
         .header = {STR("Authorization"), token},
@@ -157,7 +157,7 @@ static bool impersonate(struct arena *a, const struct google_service *service, s
 static bool by_provider(struct arena *a, const struct google_service *service, const json_t *json,
     struct credentials **out, struct err *err)
 {
-    AUTO(buf_fini) struct buf form;
+    AUTO(buf_fini) struct buf form = {0};
     AUTO(credentials_unref) struct credentials *federated = NULL;
     struct google_ask ask = {.deadline_us = service->deadline_us};
     struct str token, account = answer_text(json, "service_account_impersonation_url");
