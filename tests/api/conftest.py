@@ -11,8 +11,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 from firn_client import Api  # noqa: E402
 from firn_server import Server, local_path  # noqa: E402
 
-# needs a store with a token service, and brings its own server on it
+# need stores with a token service, and bring their own servers on them
 collect_ignore = [] if os.environ.get("FIRN_TEST_OPEN_ROLE_ARN") else ["test_vending.py"]
+collect_ignore += [] if os.environ.get("FIRN_TEST_GCS_ENDPOINT") else ["test_gcs.py"]
 
 
 @pytest.fixture(scope="module")
