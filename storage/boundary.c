@@ -25,10 +25,13 @@ static bool check_bucket(struct str bucket, struct err *err)
     return good || refuse(bucket, "it is no name of a bucket", err);
 }
 
-static bool check_key(struct str key, struct err *err)
+static bool check_key(struct arena *a, struct str key, struct err *err)
 {
+    struct str ignored;
     if (key.n == 0)
         return refuse(key, "it is the whole bucket", err);
+    if (!boundary_literal(a, key, &ignored))
+        return refuse(STR("this folder"), "its name holds a control character or is no UTF-8", err);
     for (struct str rest = key; rest.p;) {
         struct str part = str_cut(&rest, '/');
         if (part.n == 0 || str_eq(part, STR(".")) || str_eq(part, STR("..")))
@@ -47,7 +50,7 @@ bool boundary_literal(struct arena *a, struct str text, struct str *out)
         unsigned char c = (unsigned char)text.p[i];
         if (c < 0x20 || c == 0x7f)
             return false;
-        if (strchr("'\"\\`", c))
+        if (strchr("'\"\\", c))
             *end++ = '\\';
         *end++ = (char)c;
     }
@@ -71,7 +74,7 @@ static bool condition(
                   a, arena_printf(a, "%.*s/folders/%.*s", STR_ARG(at), STR_ARG(key)), &folders) &&
               boundary_literal(a, key, &list);
     if (!ok)
-        return refuse(STR("this folder"), "its name holds a control character or is no UTF-8", err);
+        return refuse(f->key, "it is no text", err);
     *out = arena_printf(a,
         "resource.name.startsWith(%.*s) || resource.name.startsWith(%.*s) || "
         "api.getAttribute('storage.googleapis.com/objectListPrefix', '').startsWith(%.*s)",
@@ -85,7 +88,7 @@ bool boundary_for_folder(struct arena *a, const struct boundary_folder *folder,
 {
     struct str expression;
     TRY(check_bucket(folder->bucket, err));
-    TRY(check_key(folder->key, err));
+    TRY(check_key(a, folder->key, err));
     TRY(condition(a, folder, &expression, err));
     AUTO(buf_fini) struct buf b;
     buf_init(&b, BOUNDARY_MAX);
