@@ -43,5 +43,4 @@ struct str gcs__bucket(const struct root *r);
 /* gcs_list.c */
 MUST bool gcs__list(struct store *s, const struct place *p, struct entries *out, struct err *err);
 /* gcs_source.c */
-extern const struct sources sources_gcs;
 struct google_service gcs__service(const struct store_conf *conf);

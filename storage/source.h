@@ -37,6 +37,7 @@ struct sources {
         struct credentials **out, struct err *err);
 };
 extern const struct sources sources_s3;
+extern const struct sources sources_gcs;
 
 /* ERR_INTERNAL, with all the ways to give S3 keys, when there is none. */
 MUST bool source_find(const struct store_conf *conf, const struct source **out, struct err *err);
