@@ -250,7 +250,7 @@ class Google(Service):
         self.uploads = set()  # that were begun
         self.objects = {}
         self.forms, self.refused, self.requests = [], [], []
-        self.fail_next = []  # answers given in place of the next storage requests
+        self.fail_next = []  # answers given in place of the next writes
         self.local = threading.local()
 
     def settings(self, **more):
@@ -352,7 +352,7 @@ class Google(Service):
     # -- storage
 
     def storage(self, request):
-        if self.fail_next:
+        if self.fail_next and request.command == "POST":
             return self.fail_next.pop(0)
         token = self.alive(request.headers.get("Authorization", "").removeprefix("Bearer "))
         if not token:
