@@ -34,7 +34,8 @@ static void refused(struct str bucket, struct str key, const char *words)
 {
     const struct boundary_folder folder = {bucket, key};
     struct str text = {NULL, 0};
-    ck_assert_msg(!boundary_for_folder(a, &folder, BOUNDARY_READ, &text, &err), "%.*s", STR_ARG(key));
+    ck_assert_msg(
+        !boundary_for_folder(a, &folder, BOUNDARY_READ, &text, &err), "%.*s", STR_ARG(key));
     ck_assert_int_eq(err.kind, ERR_STORE_BAD_URI);
     ck_assert_msg(strstr(err.msg, words) != NULL, "%s", err.msg);
     ck_assert_ptr_null(text.p);
@@ -48,13 +49,15 @@ START_TEST(test_boundary_for_folder__read)
         "[\"inRole:roles/storage.objectViewer\"],\"availabilityCondition\":{\"expression\":"
         "\"resource.name.startsWith('projects/_/buckets/data/objects/wh/t1/') || "
         "resource.name.startsWith('projects/_/buckets/data/folders/wh/t1/') || "
-        "api.getAttribute('storage.googleapis.com/objectListPrefix', '').startsWith('wh/t1/')\"}}]}}");
+        "api.getAttribute('storage.googleapis.com/objectListPrefix', "
+        "'').startsWith('wh/t1/')\"}}]}}");
 }
 END_TEST
 
 START_TEST(test_boundary_for_folder__writers_get_another_role)
 {
-    ck_assert_ptr_nonnull(strstr(boundary_of("t", BOUNDARY_WRITE).p, "[\"inRole:roles/storage.objectUser\"]"));
+    ck_assert_ptr_nonnull(
+        strstr(boundary_of("t", BOUNDARY_WRITE).p, "[\"inRole:roles/storage.objectUser\"]"));
     ck_assert_ptr_null(strstr(boundary_of("t", BOUNDARY_READ).p, "objectUser"));
 }
 END_TEST
@@ -77,8 +80,9 @@ static const char *rest_of(const char *at, const char *before, char out[static 1
 /* Odd names stay what they are: one condition of three texts that name this folder. */
 START_TEST(test_boundary_for_folder__odd_keys_are_literal)
 {
-    static const char *const keys[] = {"a b/c", "it's", "') || true || ('", "a\"b", "a\\", "a\\'b", "\\",
-        "'", "*", "${x}", "`x`", "\xc3\xa9", "x%20y", "a') || resource.name.startsWith('", "a#b?c"};
+    static const char *const keys[] = {"a b/c", "it's", "') || true || ('", "a\"b", "a\\", "a\\'b",
+        "\\", "'", "*", "${x}", "`x`", "\xc3\xa9", "x%20y", "a') || resource.name.startsWith('",
+        "a#b?c"};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         struct str text = boundary_of(keys[i], BOUNDARY_WRITE);
         json_t *json = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, NULL);
@@ -94,7 +98,8 @@ START_TEST(test_boundary_for_folder__odd_keys_are_literal)
         at = rest_of(at, ") || resource.name.startsWith('", second);
         ck_assert_ptr_nonnull(at);
         at = rest_of(at,
-            ") || api.getAttribute('storage.googleapis.com/objectListPrefix', '').startsWith('", third);
+            ") || api.getAttribute('storage.googleapis.com/objectListPrefix', '').startsWith('",
+            third);
         ck_assert_ptr_nonnull(at);
         ck_assert_str_eq(at, ")");
         ck_assert_str_eq(first, arena_printf(a, "projects/_/buckets/data/objects/%s/", keys[i]).p);
