@@ -24,6 +24,7 @@ static void context_free(EVP_MD_CTX **ctx)
 }
 
 /* Without it OpenSSL asks the terminal for the password of a key that has one. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is OpenSSL's */
 static int no_password(char *text, int size, int writing, void *ctx)
 {
     (void)text;
