@@ -179,3 +179,18 @@ def test_the_scope_of_the_servers_token(firn, google):
     assert {one["scope"] for one in google.tokens.values()} == {
         "https://www.googleapis.com/auth/devstorage.read_write"}
     api.close()
+
+
+def test_a_service_that_does_not_limit(firn, google):
+    """Whoever gives tokens to clients is told by firn check what they reach."""
+    firn.extra.update(by_setting(google, firn.folder) | {"FIRN_GCS_VEND": "true"})
+    firn.start()
+    firn.stop()
+    assert firn.run("check").returncode == 0
+    google.limits = False
+    done = firn.run("check")
+    assert done.returncode != 0 and "does not limit vended credentials to their folder" in done.stdout, done
+    google.limits, google.limits_stay = True, False
+    done = firn.run("check")
+    assert done.returncode != 0 and "can get one with other limits" in done.stdout, done
+    assert not google.objects

@@ -99,7 +99,7 @@ def test_unknown_flags(firn, args, says):
     ("FIRN_PURGE", "never", "allow, ignore, refuse"),
     ("FIRN_LISTEN", "nowhere", None), ("FIRN_LISTEN", "127.0.0.1:99999", None), ("FIRN_LISTEN", "127.0.0.1:x", None),
     ("FIRN_DATABASE", "mysql://x", "postgresql://"), ("FIRN_DATABASE", "firn.db", "sqlite:"),
-    ("FIRN_WAREHOUSE", "gs://b/p", None), ("FIRN_WAREHOUSE", "relative/path", None), ("FIRN_WAREHOUSE", "s3://", None),
+    ("FIRN_WAREHOUSE", "hdfs://b/p", None), ("FIRN_WAREHOUSE", "relative/path", None), ("FIRN_WAREHOUSE", "s3://", None),
     ("FIRN_WAREHOUSE", "http://x/y", None)])
 def test_values_that_cannot_be(firn, name, value, says):
     """What was expected and what was found, and which setting it was."""

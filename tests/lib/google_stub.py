@@ -250,6 +250,8 @@ class Google(Service):
         self.uploads = set()  # that were begun
         self.objects = {}
         self.forms, self.refused, self.requests = [], [], []
+        self.limits = True  # False: limited tokens reach everything
+        self.limits_stay = True  # False: a limited token is good for another one
         self.fail_next = []  # answers given in place of the next writes
         self.local = threading.local()
 
@@ -324,7 +326,7 @@ class Google(Service):
                 raise Refused("the token of the other provider")
             return self.give(form["scope"])
         own = self.alive(form.get("subject_token"))
-        if not own or own["rules"] is not None:
+        if not own or own["rules"] is not None and self.limits_stay:
             raise Refused("subject_token")
         if own["scope"] != OAUTH + "cloud-platform":
             raise Refused("subject_token: its scope")
@@ -358,7 +360,7 @@ class Google(Service):
         if not token:
             self.refused.append("401")
             return error(401, "Invalid Credentials", "authError")
-        if token["rules"] is not None and not self.allowed(request, token["rules"]):
+        if token["rules"] is not None and self.limits and not self.allowed(request, token["rules"]):
             return error(403, "The caller does not have permission (access boundary)", "forbidden")
         return self.forward(request) if self.upstream else self.keep(request)
 

@@ -66,7 +66,7 @@ START_TEST(test_location_parse__refused)
         "s3:/bucket/a",
         "S3://bucket/a",
         "s3n://bucket/a",
-        "gs://bucket/a",
+        "gss://bucket/a",
         "http://bucket/a",
         "s3://bucket:80/a",
         "s3://user@bucket/a",
