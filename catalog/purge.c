@@ -17,6 +17,8 @@ enum {
     AWAY_MS = 20000,
     RETRY_MS = 10000, /* three times as long after each try */
     TRIES = 5,
+    UNSURE_MS = 5000, /* twice as long after each time */
+    UNSURE_TIMES = 8,
 };
 
 struct purge *purge_new(const struct purge_conf *conf)
@@ -24,6 +26,8 @@ struct purge *purge_new(const struct purge_conf *conf)
     struct purge *p = xcalloc(1, sizeof(*p));
     p->catalog = conf->catalog;
     p->rate = conf->rate;
+    p->houses = conf->houses;
+    p->blind.a = arena_new();
     atomic_init(&p->stopped, false);
     uuid_v4(p->holder);
     return p;
@@ -31,6 +35,8 @@ struct purge *purge_new(const struct purge_conf *conf)
 
 void purge_free(struct purge **p)
 {
+    if (*p)
+        arena_free(&(*p)->blind.a);
     xfree(*p);
     *p = NULL;
 }
@@ -58,7 +64,18 @@ static void put_off(struct purge *p, int64_t id, int64_t ms, unsigned tries)
     if (!w && p->n_waits < PURGE_WAITS)
         w = &p->waits[p->n_waits++];
     if (w)
-        *w = (struct purge_wait){id, clock_mono_us() + ms * 1000, tries};
+        *w = (struct purge_wait){id, clock_mono_us() + ms * 1000, tries, 0};
+}
+
+/* Others' files are not known: looked at ever more seldom, but never given up. */
+static void put_off_unsure(struct purge *p, int64_t id, unsigned tries)
+{
+    struct purge_wait *w = wait_of(p, id);
+    unsigned unsure = w ? w->unsure : 0;
+    put_off(p, id, (int64_t)UNSURE_MS << unsure, tries);
+    w = wait_of(p, id);
+    if (w)
+        w->unsure = unsure < UNSURE_TIMES ? unsure + 1 : unsure;
 }
 
 static void forget(struct purge *p, int64_t id)
@@ -98,12 +115,13 @@ static void tell(const struct sql_mark *mark, enum purge_end end, const struct p
     static const char *const words[] = {
         [PURGE_DONE] = "done",
         [PURGE_SPARED] = "another table lies there: the files stay",
+        [PURGE_UNSURE] = "what other tables name is not known, to be tried again",
         [PURGE_LEFT] = "files could not be deleted, to be tried again",
         [PURGE_AWAY] = "the store or the database is away, to be tried again",
         [PURGE_LOST] = "goes on in another server",
         [PURGE_STOPPED] = "interrupted, to be gone on with",
     };
-    bool failed = n->failed > 0 || end == PURGE_SPARED;
+    bool failed = n->failed > 0 || end == PURGE_SPARED || end == PURGE_UNSURE;
     struct log_line l;
     if (!log_begin(&l, failed ? LOG_WARN : LOG_INFO, "purge"))
         return;
@@ -113,6 +131,7 @@ static void tell(const struct sql_mark *mark, enum purge_end end, const struct p
     log_i64(&l, "deleted", (int64_t)n->deleted);
     log_i64(&l, "failed", (int64_t)n->failed);
     log_i64(&l, "outside", (int64_t)n->outside);
+    log_i64(&l, "spared", (int64_t)n->spared);
     log_end(&l);
 }
 
@@ -134,6 +153,9 @@ static void finish(struct purge *p, const struct sql_mark *mark, enum purge_end 
         for (unsigned i = 0; i < tries; i++)
             pause *= 3;
         put_off(p, mark->id, pause, tries + 1);
+        return;
+    case PURGE_UNSURE:
+        put_off_unsure(p, mark->id, tries);
         return;
     case PURGE_AWAY:
         put_off(p, mark->id, AWAY_MS, tries);
@@ -207,6 +229,7 @@ int64_t purge_run(struct purge *p)
         arena_reset(a);
         if (!next_page(p, a, first ? NULL : &last, &marks, &n))
             return POLL_MS;
+        p->surveyed_us = 0; /* a survey is good for the marks that it began after */
         for (size_t i = 0; i < n; i++)
             if (atomic_load(&p->stopped) || !look_at(p, &marks[i], &next))
                 return AWAY_MS;

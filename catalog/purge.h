@@ -9,9 +9,16 @@
 
 struct purge;
 
+/* How the catalogs of other warehouses are had, whose tables may name the files of this one's: by
+ * the warehouse's uuid, a reference, also of one that is deactivated. */
+struct purge_houses {
+    bool (*open)(void *arg, struct str warehouse, struct catalog **out, struct err *err);
+    void *arg;
+};
 struct purge_conf {
     struct catalog *catalog; /* not owned */
     int64_t rate;            /* files per second; 0: marks stay for others */
+    struct purge_houses houses;
 };
 struct purge *purge_new(const struct purge_conf *conf);
 void purge_free(struct purge **p);

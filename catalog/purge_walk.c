@@ -14,8 +14,8 @@
 #include "manifest.h"
 #include "metadata.h"
 #include "metric.h"
+#include "part_text.h"
 #include "purge_priv.h"
-#include "scan.h"
 
 enum {
     MANIFEST_MAX = 256 << 20, /* bytes of one file */
@@ -36,6 +36,7 @@ struct walk {
     struct arena *arena;   /* of the whole walk */
     struct arena *scratch; /* of one file */
     struct location root;  /* the object's registered place */
+    struct spare spare;    /* what others name there */
     uint64_t *seen;
     unsigned away;    /* requests in a row */
     int64_t renew_us; /* when to take the lease again */
@@ -91,6 +92,16 @@ static bool inside(struct walk *w, struct str uri)
 {
     bool is = beneath(w, uri);
     w->count->outside += !is;
+    return is;
+}
+
+/* Another table names it, though it lies elsewhere. */
+static bool is_spared(struct walk *w, struct str uri)
+{
+    struct location at;
+    struct err ignored;
+    bool is = location_parse(w->scratch, uri, &at, &ignored) && spare_has(&w->spare, &at);
+    w->count->spared += is;
     return is;
 }
 
@@ -183,7 +194,7 @@ static bool erase(struct walk *w, struct str uri)
 static bool erase_once(struct walk *w, struct str uri)
 {
     arena_reset(w->scratch);
-    return !inside(w, uri) || done_before(w, uri) || erase(w, uri);
+    return !inside(w, uri) || done_before(w, uri) || is_spared(w, uri) || erase(w, uri);
 }
 
 /* What leads to other files goes when they are gone. */
@@ -192,7 +203,7 @@ static bool erase_after(struct walk *w, struct str uri, size_t failed_before)
     if (w->count->failed > failed_before && w->mode == PURGE_TRY)
         return true;
     arena_reset(w->scratch);
-    return !inside(w, uri) || erase(w, uri);
+    return !inside(w, uri) || is_spared(w, uri) || erase(w, uri);
 }
 
 /* *there is false when the file was deleted before, or cannot be had now. */
@@ -291,43 +302,9 @@ static bool manifest_list(struct walk *w, struct str uri)
 /* -- The metadata -------------------------------------------------------------------------------
  */
 
-/* The cursor at the value of a member; false when there is none. */
-static bool find_member(struct scan *s, const char *name)
+static bool listed_manifest(void *arg, struct str uri)
 {
-    bool more;
-    struct str key;
-    TRY(scan_object(s));
-    for (;;) {
-        TRY(scan_member(s, &key, &more));
-        if (!more)
-            return false;
-        if (str_eq(key, str_from(name)))
-            return true;
-        TRY(scan_skip(s, NULL));
-    }
-}
-
-static bool part_text(struct arena *a, const struct part *part, const char *name, struct str *out)
-{
-    AUTO(scan_fini) struct scan s;
-    struct err ignored = {.kind = ERR_NONE};
-    scan_init(&s, (struct str){part->p, part->n}, &scan_metadata_limits, &ignored);
-    return find_member(&s, name) && scan_peek(&s) == SCAN_STRING && scan_string(&s, a, out);
-}
-
-/* Format version 1 may name the manifests themselves. */
-static bool listed_manifests(struct walk *w, struct arena *a, const struct part *part)
-{
-    AUTO(scan_fini) struct scan s;
-    struct err ignored = {.kind = ERR_NONE};
-    struct str uri;
-    bool more;
-    scan_init(&s, (struct str){part->p, part->n}, &scan_metadata_limits, &ignored);
-    if (!find_member(&s, "manifests") || scan_peek(&s) != SCAN_ARRAY || !scan_array(&s))
-        return true;
-    while (scan_element(&s, &more) && more && scan_string(&s, a, &uri))
-        TRY(manifest(w, uri));
-    return true;
+    return manifest(arg, uri);
 }
 
 static bool snapshots(struct walk *w, const struct metadata *m)
@@ -340,7 +317,7 @@ static bool snapshots(struct walk *w, const struct metadata *m)
         if (part_text(a, &parts->v[i], "manifest-list", &uri))
             TRY(manifest_list(w, uri));
         else
-            TRY(listed_manifests(w, a, &parts->v[i]));
+            TRY(part_texts(a, &parts->v[i], "manifests", listed_manifest, w)); /* version 1 */
     }
     return true;
 }
@@ -403,6 +380,27 @@ static bool no_metadata(struct walk *w, struct str uri, const struct err *err)
     }
 }
 
+static bool asked_to_go_on(void *arg)
+{
+    return go_on(arg);
+}
+
+/* What others name must be known before the first file goes. */
+static bool mind_others(struct walk *w)
+{
+    const struct purge_asker asker = {asked_to_go_on, w};
+    enum purge_end end = purge__survey(w->purge, &asker);
+    if (end == PURGE_GOING && purge__is_blind(w->purge, w->root.authority))
+        end = PURGE_UNSURE;
+    if (end == PURGE_GOING)
+        end = purge__spare(w->purge, &asker, &w->root, &w->spare);
+    if (w->end != PURGE_GOING)
+        return false;
+    if (end == PURGE_GOING && w->spare.grain == SPARE_ALL)
+        end = PURGE_SPARED;
+    return end == PURGE_GOING || end_as(w, end);
+}
+
 static bool walk(struct walk *w)
 {
     AUTO(metadata_unref) struct metadata *m = NULL;
@@ -416,7 +414,7 @@ static bool walk(struct walk *w)
         return no_metadata(w, uri, &err);
     cache_drop(&c->cached, uri);
     w->data = keeps_data(metadata_head(m)->properties) ? DATA_STAYS : DATA_GOES;
-    return all_files(w, m);
+    return mind_others(w) && all_files(w, m);
 }
 
 enum purge_end purge__object(
@@ -434,6 +432,7 @@ enum purge_end purge__object(
         .seen = xcalloc(SEEN, sizeof(uint64_t)),
     };
     bool ok = walk(&w);
+    spare_fini(&w.spare);
     xfree(w.seen);
     return ok ? PURGE_DONE : w.end;
 }

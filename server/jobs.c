@@ -13,9 +13,16 @@ enum { PAUSE_MAX_MS = 60000 }; /* after which there may be other warehouses */
 /* --- the two kinds -----------------------------------------------------------------------------
  */
 
-static void *make_purge(struct catalog *c, const struct config *conf)
+static bool open_house(void *arg, struct str warehouse, struct catalog **out, struct err *err)
 {
-    const struct purge_conf purges = {c, conf->purge_rate};
+    return warehouses_open_any(arg, warehouse, out, err);
+}
+
+static void *make_purge(struct catalog *c, struct warehouses *w, const struct config *conf)
+{
+    const struct purge_conf purges = {
+        c, conf->purge_rate, {open_house, w}
+    };
 
     return purge_new(&purges);
 }
@@ -37,8 +44,9 @@ static void free_purge(void *work)
     purge_free(&p);
 }
 
-static void *make_sweep(struct catalog *c, const struct config *conf)
+static void *make_sweep(struct catalog *c, struct warehouses *w, const struct config *conf)
 {
+    (void)w;
     const struct sweep_conf sweeps = {c, conf->sweep_grace / 1000, conf->purge_rate};
 
     return sweep_new(&sweeps);
@@ -63,7 +71,7 @@ static void free_sweep(void *work)
 
 static const struct kind {
     const char *thread;
-    void *(*make)(struct catalog *c, const struct config *conf);
+    void *(*make)(struct catalog *c, struct warehouses *w, const struct config *conf);
     int64_t (*run)(void *work);
     void (*stop)(void *work);
     void (*free)(void *work);
@@ -109,7 +117,8 @@ static void see(struct catalog *c, void *arg)
             return;
         }
     struct one *o = xcalloc(1, sizeof(*o));
-    *o = (struct one){all->first, catalog_ref(c), all->kind->make(c, all->conf), true};
+    *o = (struct one){
+        all->first, catalog_ref(c), all->kind->make(c, all->warehouses, all->conf), true};
     pthread_mutex_lock(&all->lock);
     all->first = o;
     if (all->stopped)

@@ -69,20 +69,27 @@ static bool open_home(struct warehouses *w, struct err *err)
     return make_catalog(w, TAKE(a), &row, conf.allowed, TAKE(store), &w->home, err);
 }
 
+static bool open_store(struct warehouses *w, struct arena **ap, const struct sql_warehouse *row,
+    const struct store_conf *conf, struct catalog **out, struct err *err)
+{
+    AUTO(store_close) struct store *store = NULL;
+
+    if (!store_open(conf, &store, err)) {
+        err_wrap(err, "Opening the storage of the warehouse %.*s", STR_ARG(row->name));
+        return err_as(err, ERR_INTERNAL);
+    }
+    return make_catalog(w, TAKE(*ap), row, conf->allowed, TAKE(store), out, err);
+}
+
 static bool open_row(struct warehouses *w, struct arena **ap, const struct sql_warehouse *row,
     struct catalog **out, struct err *err)
 {
-    AUTO(store_close) struct store *store = NULL;
     struct store_conf conf;
 
     if (!row->active)
         return err_set(err, ERR_FORBIDDEN, "Warehouse is deactivated: %.*s", STR_ARG(row->name));
     TRY(profile_of_row(*ap, w->conf, w->secrets, row, &conf, err));
-    if (!store_open(&conf, &store, err)) {
-        err_wrap(err, "Opening the storage of the warehouse %.*s", STR_ARG(row->name));
-        return err_as(err, ERR_INTERNAL);
-    }
-    return make_catalog(w, TAKE(*ap), row, conf.allowed, TAKE(store), out, err);
+    return open_store(w, ap, row, &conf, out, err);
 }
 
 bool warehouses_open(const struct config *conf, struct sql *sql, struct secrets *secrets,
@@ -270,6 +277,33 @@ bool warehouses_find(struct warehouses *w, struct str named, struct catalog **ou
     if (ask(w, named, known, out, err))
         return true;
     return err->kind == ERR_NO_SUCH_WAREHOUSE ? no_such(asked, err) : false;
+}
+
+static bool conf_of_row(struct warehouses *w, struct arena *a, const struct sql_warehouse *row,
+    struct store_conf *out, struct err *err)
+{
+    if (row->profile.n > 0)
+        return profile_of_row(a, w->conf, w->secrets, row, out, err);
+    profile_of_settings(a, w->conf, w->secrets, out);
+    out->base = arena_cstr(a, row->base);
+    return true;
+}
+
+bool warehouses_open_any(
+    struct warehouses *w, struct str uuid, struct catalog **out, struct err *err)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    struct sql_warehouse *row;
+    struct store_conf conf;
+
+    if (warehouses_find(w, uuid, out, err))
+        return true;
+    err_clear(err);
+    TRY(sql_warehouse_find(a, w->sql, uuid, &row, err));
+    if (!row)
+        return no_such(uuid, err);
+    TRY(conf_of_row(w, a, row, &conf, err));
+    return open_store(w, &a, row, &conf, out, err);
 }
 
 /* --- all of them -------------------------------------------------------------------------------

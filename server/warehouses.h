@@ -27,6 +27,10 @@ struct catalog *warehouses_default(const struct warehouses *w);
  * database has to be asked. ERR_NO_SUCH_WAREHOUSE; ERR_FORBIDDEN for one that is deactivated. */
 MUST bool warehouses_find(
     struct warehouses *w, struct str named, struct catalog **out, struct err *err);
+/* For jobs, which look after the files of all: by uuid, a reference, also one that is deactivated,
+ * or that is the default one of another server (read with this one's settings). Slow lane. */
+MUST bool warehouses_open_any(
+    struct warehouses *w, struct str uuid, struct catalog **out, struct err *err);
 /* Calls fn for the default warehouse and all others that are active and can be opened. */
 void warehouses_each(struct warehouses *w, void (*fn)(struct catalog *c, void *arg), void *arg);
 /* This server changed a row: all warehouses but the default one are looked up again. */

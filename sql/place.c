@@ -63,15 +63,21 @@ static bool make_folders(
     return true;
 }
 
+/* What lies in a folder sorts after "folder/" and before "folder0", '0' being '/' + 1. */
+struct span place_span(struct arena *a, struct str path)
+{
+    if (path.n == 0 || str_eq(path, STR("/")))
+        return (struct span){STR(""), STR(""), STR("\U0010FFFF")};
+    return (struct span){
+        path, arena_printf(a, "%.*s/", STR_ARG(path)), arena_printf(a, "%.*s0", STR_ARG(path))};
+}
+
 /* Anything above or below, whosever base lies between. */
 static bool clashes(struct unit *u, const struct sql_place *place, bool *taken, struct err *err)
 {
-    /* What lies in a folder sorts after "folder/" and before "folder0", '0' being '/' + 1. */
-    struct str path = place->path;
-    struct str low = path.n ? arena_printf(u->a, "%.*s/", STR_ARG(path)) : STR("");
-    struct str high = path.n ? arena_printf(u->a, "%.*s0", STR_ARG(path)) : STR("\U0010FFFF");
-    const struct param p[] = {
-        text_param(place->authority), text_param(path), text_param(low), text_param(high)};
+    struct span span = place_span(u->a, place->path);
+    const struct param p[] = {text_param(place->authority), text_param(span.at),
+        text_param(span.low), text_param(span.high)};
     struct rows rows;
 
     TRY(unit_exec(u, STMT_LOCATION_CLASH, p, &rows, err));

@@ -40,12 +40,9 @@ bool sql_mark_delete(struct sql *s, int64_t warehouse, int64_t id, struct err *e
 bool sql_place_live(struct arena *a, struct sql *s, const struct sql_place *place, struct str *path,
     struct err *err)
 {
-    /* What lies in a folder sorts after "folder/" and before "folder0", '0' being '/' + 1. */
-    struct str at = str_eq(place->path, STR("/")) ? STR("") : place->path;
-    struct str low = arena_printf(a, "%.*s/", STR_ARG(at));
-    struct str high = at.n ? arena_printf(a, "%.*s0", STR_ARG(at)) : STR("\U0010FFFF");
-    const struct param p[] = {
-        text_param(place->authority), text_param(at), text_param(low), text_param(high)};
+    struct span span = place_span(a, place->path);
+    const struct param p[] = {text_param(place->authority), text_param(span.at),
+        text_param(span.low), text_param(span.high)};
     struct rows rows;
 
     TRY(sql__read(a, s, STMT_LOCATION_LIVE, p, &rows, err));

@@ -143,6 +143,12 @@ MUST bool object_find(struct unit *u, struct str ns, struct str name, int64_t *n
 MUST bool idem_keep(
     struct unit *u, int64_t object, struct str metadata_location, bool *kept, struct err *err);
 
+/* A folder and what lies in it, which sorts between low and high. The top is "". */
+struct span {
+    struct str at, low, high;
+};
+struct span place_span(struct arena *a, struct str path);
+
 /* Occupies a place, or finds it taken. */
 MUST bool place_occupy(
     struct unit *u, const struct sql_place *place, int64_t object, bool *taken, struct err *err);

@@ -225,7 +225,8 @@ WHERE warehouse_id = $1 AND id = $2 AND metadata_location = $3 AND namespace_id 
 RETURNING id
 
 -- name: object_replace (warehouse, id, namespace, name, uuid, location, metadata_location) -> id
-UPDATE object SET uuid = $5, location = $6, metadata_location = $7
+UPDATE object
+SET uuid = $5, location = $6, metadata_location = $7, replaced = replaced + 1
 WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4
 RETURNING id
 
@@ -399,6 +400,69 @@ LIMIT 1
 SELECT metadata_location FROM object
 WHERE namespace_id IS NOT NULL AND metadata_location LIKE $1 ESCAPE '\'
 LIMIT $2
+
+-- --- what tables name -----------------------------------------------------------------------------
+
+-- Live tables of all warehouses whose metadata has not been read as it is. mark_replaced NULL: it
+-- has never been read. A scan: only purges ask.
+-- name: survey_page (after_warehouse, after, limit) -> warehouse, uuid, base, id, location, metadata_location, replaced, mark_replaced, mark_location, sequence_number, snapshots
+SELECT o.warehouse_id AS warehouse, w.uuid, w.base, o.id, o.location, o.metadata_location,
+    o.replaced, s.replaced AS mark_replaced, s.location AS mark_location, s.sequence_number,
+    s.snapshots
+FROM object o
+JOIN warehouse w ON w.id = o.warehouse_id
+LEFT JOIN survey s ON s.warehouse_id = o.warehouse_id AND s.object_id = o.id
+WHERE (o.warehouse_id, o.id) > ($1, $2) AND o.namespace_id IS NOT NULL AND o.kind = 1
+    AND (s.object_id IS NULL OR s.metadata_location <> o.metadata_location
+        OR s.location <> o.location OR s.replaced <> o.replaced)
+ORDER BY o.warehouse_id, o.id LIMIT $3
+
+-- Nothing happens where the table is gone.
+-- name: survey_put (warehouse, object, replaced, location, metadata_location, sequence_number, snapshots)
+INSERT INTO survey (warehouse_id, object_id, replaced, location, metadata_location,
+    sequence_number, snapshots)
+SELECT o.warehouse_id, o.id, CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS TEXT),
+    CAST($6 AS BIGINT), CAST($7 AS TEXT)
+FROM object o WHERE o.warehouse_id = $1 AND o.id = $2
+ON CONFLICT (warehouse_id, object_id) DO UPDATE SET
+    replaced = excluded.replaced, location = excluded.location,
+    metadata_location = excluded.metadata_location,
+    sequence_number = excluded.sequence_number, snapshots = excluded.snapshots
+
+-- name: foreign_add (warehouse, object, authority, path)
+INSERT INTO foreign_folder (warehouse_id, object_id, authority, path)
+SELECT o.warehouse_id, o.id, CAST($3 AS TEXT), CAST($4 AS TEXT)
+FROM object o WHERE o.warehouse_id = $1 AND o.id = $2
+ON CONFLICT DO NOTHING
+
+-- name: foreign_remove (warehouse, object, authority, path)
+DELETE FROM foreign_folder
+WHERE warehouse_id = $1 AND object_id = $2 AND authority = $3 AND path = $4
+
+-- name: foreign_list (warehouse, object) -> authority, path
+SELECT authority, path FROM foreign_folder WHERE warehouse_id = $1 AND object_id = $2
+
+-- Live tables that name files in the folder, above it, or below it, between low and high.
+-- name: foreign_near (authority, path, low, high, after_warehouse, after, limit) -> warehouse, uuid, base, id, location, metadata_location
+WITH RECURSIVE up (path) AS (
+    SELECT CAST($2 AS TEXT)
+    UNION ALL
+    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''
+), near (warehouse_id, object_id) AS (
+    SELECT a.warehouse_id, a.object_id FROM foreign_folder a
+    WHERE a.authority = $1 AND a.path IN (SELECT up.path FROM up)
+    UNION
+    SELECT b.warehouse_id, b.object_id FROM foreign_folder b
+    WHERE b.authority = $1 AND b.path > $3 AND b.path < $4
+    UNION
+    SELECT c.warehouse_id, c.object_id FROM foreign_folder c WHERE c.authority = ''
+)
+SELECT o.warehouse_id AS warehouse, w.uuid, w.base, o.id, o.location, o.metadata_location
+FROM near n
+JOIN object o ON o.warehouse_id = n.warehouse_id AND o.id = n.object_id
+JOIN warehouse w ON w.id = o.warehouse_id
+WHERE o.namespace_id IS NOT NULL AND (o.warehouse_id, o.id) > ($5, $6)
+ORDER BY o.warehouse_id, o.id LIMIT $7
 
 -- --- secrets ------------------------------------------------------------------------------------
 

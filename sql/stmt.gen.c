@@ -50,6 +50,9 @@ static const char *const mark_page_columns[] = {"id", "location", "metadata_loca
 static const char *const mark_delete_columns[] = {"id"};
 static const char *const location_live_columns[] = {"path"};
 static const char *const object_beneath_columns[] = {"metadata_location"};
+static const char *const survey_page_columns[] = {"warehouse", "uuid", "base", "id", "location", "metadata_location", "replaced", "mark_replaced", "mark_location", "sequence_number", "snapshots"};
+static const char *const foreign_list_columns[] = {"authority", "path"};
+static const char *const foreign_near_columns[] = {"warehouse", "uuid", "base", "id", "location", "metadata_location"};
 static const char *const secret_get_columns[] = {"sealed"};
 static const char *const secret_swap_columns[] = {"name"};
 static const char *const secret_delete_columns[] = {"name"};
@@ -539,11 +542,13 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
     [STMT_OBJECT_REPLACE] = {
         .name = "object_replace",
         .text[ENGINE_PG] =
-            "UPDATE object SET uuid = $5, location = $6, metadata_location = $7\n"
+            "UPDATE object\n"
+            "SET uuid = $5, location = $6, metadata_location = $7, replaced = replaced + 1\n"
             "WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4\n"
             "RETURNING id",
         .text[ENGINE_LITE] =
-            "UPDATE object SET uuid = $5, location = $6, metadata_location = $7\n"
+            "UPDATE object\n"
+            "SET uuid = $5, location = $6, metadata_location = $7, replaced = replaced + 1\n"
             "WHERE warehouse_id = $1 AND id = $2 AND namespace_id = $3 AND name = $4\n"
             "RETURNING id",
         .params = 7,
@@ -923,6 +928,141 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .columns = 1,
         .column_names = object_beneath_columns,
     },
+    [STMT_SURVEY_PAGE] = {
+        .name = "survey_page",
+        .text[ENGINE_PG] =
+            "SELECT o.warehouse_id AS warehouse, w.uuid, w.base, o.id, o.location, o.metadata_location,\n"
+            "    o.replaced, s.replaced AS mark_replaced, s.location AS mark_location, s.sequence_number,\n"
+            "    s.snapshots\n"
+            "FROM object o\n"
+            "JOIN warehouse w ON w.id = o.warehouse_id\n"
+            "LEFT JOIN survey s ON s.warehouse_id = o.warehouse_id AND s.object_id = o.id\n"
+            "WHERE (o.warehouse_id, o.id) > ($1, $2) AND o.namespace_id IS NOT NULL AND o.kind = 1\n"
+            "    AND (s.object_id IS NULL OR s.metadata_location <> o.metadata_location\n"
+            "        OR s.location <> o.location OR s.replaced <> o.replaced)\n"
+            "ORDER BY o.warehouse_id, o.id LIMIT $3",
+        .text[ENGINE_LITE] =
+            "SELECT o.warehouse_id AS warehouse, w.uuid, w.base, o.id, o.location, o.metadata_location,\n"
+            "    o.replaced, s.replaced AS mark_replaced, s.location AS mark_location, s.sequence_number,\n"
+            "    s.snapshots\n"
+            "FROM object o\n"
+            "JOIN warehouse w ON w.id = o.warehouse_id\n"
+            "LEFT JOIN survey s ON s.warehouse_id = o.warehouse_id AND s.object_id = o.id\n"
+            "WHERE (o.warehouse_id, o.id) > ($1, $2) AND o.namespace_id IS NOT NULL AND o.kind = 1\n"
+            "    AND (s.object_id IS NULL OR s.metadata_location <> o.metadata_location\n"
+            "        OR s.location <> o.location OR s.replaced <> o.replaced)\n"
+            "ORDER BY o.warehouse_id, o.id LIMIT $3",
+        .params = 3,
+        .columns = 11,
+        .column_names = survey_page_columns,
+    },
+    [STMT_SURVEY_PUT] = {
+        .name = "survey_put",
+        .text[ENGINE_PG] =
+            "INSERT INTO survey (warehouse_id, object_id, replaced, location, metadata_location,\n"
+            "    sequence_number, snapshots)\n"
+            "SELECT o.warehouse_id, o.id, CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS TEXT),\n"
+            "    CAST($6 AS BIGINT), CAST($7 AS TEXT)\n"
+            "FROM object o WHERE o.warehouse_id = $1 AND o.id = $2\n"
+            "ON CONFLICT (warehouse_id, object_id) DO UPDATE SET\n"
+            "    replaced = excluded.replaced, location = excluded.location,\n"
+            "    metadata_location = excluded.metadata_location,\n"
+            "    sequence_number = excluded.sequence_number, snapshots = excluded.snapshots",
+        .text[ENGINE_LITE] =
+            "INSERT INTO survey (warehouse_id, object_id, replaced, location, metadata_location,\n"
+            "    sequence_number, snapshots)\n"
+            "SELECT o.warehouse_id, o.id, CAST($3 AS BIGINT), CAST($4 AS TEXT), CAST($5 AS TEXT),\n"
+            "    CAST($6 AS BIGINT), CAST($7 AS TEXT)\n"
+            "FROM object o WHERE o.warehouse_id = $1 AND o.id = $2\n"
+            "ON CONFLICT (warehouse_id, object_id) DO UPDATE SET\n"
+            "    replaced = excluded.replaced, location = excluded.location,\n"
+            "    metadata_location = excluded.metadata_location,\n"
+            "    sequence_number = excluded.sequence_number, snapshots = excluded.snapshots",
+        .params = 7,
+        .columns = 0,
+    },
+    [STMT_FOREIGN_ADD] = {
+        .name = "foreign_add",
+        .text[ENGINE_PG] =
+            "INSERT INTO foreign_folder (warehouse_id, object_id, authority, path)\n"
+            "SELECT o.warehouse_id, o.id, CAST($3 AS TEXT), CAST($4 AS TEXT)\n"
+            "FROM object o WHERE o.warehouse_id = $1 AND o.id = $2\n"
+            "ON CONFLICT DO NOTHING",
+        .text[ENGINE_LITE] =
+            "INSERT INTO foreign_folder (warehouse_id, object_id, authority, path)\n"
+            "SELECT o.warehouse_id, o.id, CAST($3 AS TEXT), CAST($4 AS TEXT)\n"
+            "FROM object o WHERE o.warehouse_id = $1 AND o.id = $2\n"
+            "ON CONFLICT DO NOTHING",
+        .params = 4,
+        .columns = 0,
+    },
+    [STMT_FOREIGN_REMOVE] = {
+        .name = "foreign_remove",
+        .text[ENGINE_PG] =
+            "DELETE FROM foreign_folder\n"
+            "WHERE warehouse_id = $1 AND object_id = $2 AND authority = $3 AND path = $4",
+        .text[ENGINE_LITE] =
+            "DELETE FROM foreign_folder\n"
+            "WHERE warehouse_id = $1 AND object_id = $2 AND authority = $3 AND path = $4",
+        .params = 4,
+        .columns = 0,
+    },
+    [STMT_FOREIGN_LIST] = {
+        .name = "foreign_list",
+        .text[ENGINE_PG] =
+            "SELECT authority, path FROM foreign_folder WHERE warehouse_id = $1 AND object_id = $2",
+        .text[ENGINE_LITE] =
+            "SELECT authority, path FROM foreign_folder WHERE warehouse_id = $1 AND object_id = $2",
+        .params = 2,
+        .columns = 2,
+        .column_names = foreign_list_columns,
+    },
+    [STMT_FOREIGN_NEAR] = {
+        .name = "foreign_near",
+        .text[ENGINE_PG] =
+            "WITH RECURSIVE up (path) AS (\n"
+            "    SELECT CAST($2 AS TEXT)\n"
+            "    UNION ALL\n"
+            "    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''\n"
+            "), near (warehouse_id, object_id) AS (\n"
+            "    SELECT a.warehouse_id, a.object_id FROM foreign_folder a\n"
+            "    WHERE a.authority = $1 AND a.path IN (SELECT up.path FROM up)\n"
+            "    UNION\n"
+            "    SELECT b.warehouse_id, b.object_id FROM foreign_folder b\n"
+            "    WHERE b.authority = $1 AND b.path > $3 AND b.path < $4\n"
+            "    UNION\n"
+            "    SELECT c.warehouse_id, c.object_id FROM foreign_folder c WHERE c.authority = ''\n"
+            ")\n"
+            "SELECT o.warehouse_id AS warehouse, w.uuid, w.base, o.id, o.location, o.metadata_location\n"
+            "FROM near n\n"
+            "JOIN object o ON o.warehouse_id = n.warehouse_id AND o.id = n.object_id\n"
+            "JOIN warehouse w ON w.id = o.warehouse_id\n"
+            "WHERE o.namespace_id IS NOT NULL AND (o.warehouse_id, o.id) > ($5, $6)\n"
+            "ORDER BY o.warehouse_id, o.id LIMIT $7",
+        .text[ENGINE_LITE] =
+            "WITH RECURSIVE up (path) AS (\n"
+            "    SELECT CAST($2 AS TEXT)\n"
+            "    UNION ALL\n"
+            "    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''\n"
+            "), near (warehouse_id, object_id) AS (\n"
+            "    SELECT a.warehouse_id, a.object_id FROM foreign_folder a\n"
+            "    WHERE a.authority = $1 AND a.path IN (SELECT up.path FROM up)\n"
+            "    UNION\n"
+            "    SELECT b.warehouse_id, b.object_id FROM foreign_folder b\n"
+            "    WHERE b.authority = $1 AND b.path > $3 AND b.path < $4\n"
+            "    UNION\n"
+            "    SELECT c.warehouse_id, c.object_id FROM foreign_folder c WHERE c.authority = ''\n"
+            ")\n"
+            "SELECT o.warehouse_id AS warehouse, w.uuid, w.base, o.id, o.location, o.metadata_location\n"
+            "FROM near n\n"
+            "JOIN object o ON o.warehouse_id = n.warehouse_id AND o.id = n.object_id\n"
+            "JOIN warehouse w ON w.id = o.warehouse_id\n"
+            "WHERE o.namespace_id IS NOT NULL AND (o.warehouse_id, o.id) > ($5, $6)\n"
+            "ORDER BY o.warehouse_id, o.id LIMIT $7",
+        .params = 7,
+        .columns = 6,
+        .column_names = foreign_near_columns,
+    },
     [STMT_SECRET_GET] = {
         .name = "secret_get",
         .text[ENGINE_PG] =
@@ -1257,11 +1397,37 @@ static const char *const schema_5[] = {
         NULL,
 };
 
+static const char *const schema_6[] = {
+        "ALTER TABLE object ADD COLUMN replaced BIGINT NOT NULL DEFAULT 0",
+        "CREATE TABLE survey (\n"
+        "    warehouse_id BIGINT NOT NULL,\n"
+        "    object_id BIGINT NOT NULL,\n"
+        "    replaced BIGINT NOT NULL,\n"
+        "    location TEXT COLLATE \"C\" NOT NULL,\n"
+        "    metadata_location TEXT COLLATE \"C\" NOT NULL,\n"
+        "    sequence_number BIGINT NOT NULL,\n"
+        "    snapshots TEXT COLLATE \"C\" NOT NULL,\n"
+        "    PRIMARY KEY (warehouse_id, object_id),\n"
+        "    FOREIGN KEY (warehouse_id, object_id) REFERENCES object (warehouse_id, id) ON DELETE CASCADE\n"
+        ")",
+        "CREATE TABLE foreign_folder (\n"
+        "    warehouse_id BIGINT NOT NULL,\n"
+        "    object_id BIGINT NOT NULL,\n"
+        "    authority TEXT COLLATE \"C\" NOT NULL,\n"
+        "    path TEXT COLLATE \"C\" NOT NULL,\n"
+        "    PRIMARY KEY (warehouse_id, object_id, authority, path),\n"
+        "    FOREIGN KEY (warehouse_id, object_id) REFERENCES object (warehouse_id, id) ON DELETE CASCADE\n"
+        ")",
+        "CREATE INDEX foreign_folder_place ON foreign_folder (authority, path)",
+        NULL,
+};
+
 const struct schema_file schema_files[] = {
     {1, "0001_begin", schema_1},
     {2, "0002_purge", schema_2},
     {3, "0003_job", schema_3},
     {4, "0004_warehouse", schema_4},
     {5, "0005_digest", schema_5},
+    {6, "0006_survey", schema_6},
 };
 const size_t schema_files_n = sizeof(schema_files) / sizeof(schema_files[0]);

@@ -65,6 +65,12 @@ enum stmt {
     STMT_MARK_DELETE, /* warehouse, id */
     STMT_LOCATION_LIVE, /* authority, path, low, high */
     STMT_OBJECT_BENEATH, /* pattern, limit */
+    STMT_SURVEY_PAGE, /* after_warehouse, after, limit */
+    STMT_SURVEY_PUT, /* warehouse, object, replaced, location, metadata_location, sequence_number, snapshots */
+    STMT_FOREIGN_ADD, /* warehouse, object, authority, path */
+    STMT_FOREIGN_REMOVE, /* warehouse, object, authority, path */
+    STMT_FOREIGN_LIST, /* warehouse, object */
+    STMT_FOREIGN_NEAR, /* authority, path, low, high, after_warehouse, after, limit */
     STMT_SECRET_GET, /* warehouse, name */
     STMT_SECRET_PUT, /* warehouse, name, sealed */
     STMT_SECRET_SWAP, /* warehouse, name, old, new */
@@ -134,6 +140,9 @@ enum { MARK_PAGE_ID, MARK_PAGE_LOCATION, MARK_PAGE_METADATA_LOCATION, MARK_PAGE_
 enum { MARK_DELETE_ID };
 enum { LOCATION_LIVE_PATH };
 enum { OBJECT_BENEATH_METADATA_LOCATION };
+enum { SURVEY_PAGE_WAREHOUSE, SURVEY_PAGE_UUID, SURVEY_PAGE_BASE, SURVEY_PAGE_ID, SURVEY_PAGE_LOCATION, SURVEY_PAGE_METADATA_LOCATION, SURVEY_PAGE_REPLACED, SURVEY_PAGE_MARK_REPLACED, SURVEY_PAGE_MARK_LOCATION, SURVEY_PAGE_SEQUENCE_NUMBER, SURVEY_PAGE_SNAPSHOTS };
+enum { FOREIGN_LIST_AUTHORITY, FOREIGN_LIST_PATH };
+enum { FOREIGN_NEAR_WAREHOUSE, FOREIGN_NEAR_UUID, FOREIGN_NEAR_BASE, FOREIGN_NEAR_ID, FOREIGN_NEAR_LOCATION, FOREIGN_NEAR_METADATA_LOCATION };
 enum { SECRET_GET_SEALED };
 enum { SECRET_SWAP_NAME };
 enum { SECRET_DELETE_NAME };

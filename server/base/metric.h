@@ -54,6 +54,7 @@ struct buf;
     X(sweep_rounds_total, COUNTER, "Sweeps that came to their end.")                               \
     X(purge_files_total, COUNTER, "Files of dropped tables that were deleted.")                    \
     X(purge_errors_total, COUNTER, "Files of dropped tables that could not be read or deleted.")   \
+    X(purge_reads_total, COUNTER, "Files read to learn what tables name that are not purged.")     \
     X(purge_tables_total, COUNTER, "Purges of tables that came to their end.")                     \
     X(arena_peak_bytes, GAUGE, "Largest memory use of one call.")
 

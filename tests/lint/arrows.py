@@ -16,7 +16,7 @@ ARROWS = {
     "openapi": {"server/base": ALL},
     "sql": {"server/base": ALL},
     "storage": {"server/base": ALL},
-    "catalog": {"server/base": ALL, "sql": {"sql.h": ALL, "sql_keep.h": ALL, "sql_purge.h": ALL, "sql_sweep.h": ALL},
+    "catalog": {"server/base": ALL, "sql": {"sql.h": ALL, "sql_keep.h": ALL, "sql_purge.h": ALL, "sql_survey.h": ALL, "sql_sweep.h": ALL},
                 "storage": {"store.h": ALL}},
     "server": {"server/base": ALL, "openapi": ALL, "catalog": ALL,
                "sql": {"sql.h": {"main.c", "serve.c", "lookup.c", "worker.c", "admin.c", "secrets.c",

@@ -1,0 +1,294 @@
+#include "named.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "arena.h"
+#include "base.h"
+#include "catalog_priv.h"
+#include "digest.h"
+#include "hashes.h"
+#include "log.h"
+#include "manifest.h"
+#include "metadata.h"
+#include "metric.h"
+#include "part_text.h"
+
+enum {
+    MANIFEST_MAX = 256 << 20, /* bytes of one file */
+    SEEN_MAX = 1 << 20,       /* manifests; what comes after is read again */
+    IDS_MAX = 4096,
+    TOLD = 3, /* files of a table that get a line in the log each */
+};
+
+/* -- What was read before -----------------------------------------------------------------------
+ */
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static struct named_mark mark_of(
+    struct arena *a, int64_t sequence_number, const int64_t *ids, size_t n)
+{
+    struct named_mark mark = {
+        .sequence_number = sequence_number, .snapshots = ids, .n = n < IDS_MAX ? n : IDS_MAX};
+    mark.snapshots += n - mark.n;
+    mark.sorted = ARENA_ARRAY(a, int64_t, mark.n + 1);
+    for (size_t i = 0; i < mark.n; i++)
+        mark.sorted[i] = mark.snapshots[i];
+    qsort(mark.sorted, mark.n, sizeof(int64_t), by_number);
+    return mark;
+}
+
+struct named_mark named_mark_read(struct arena *a, int64_t sequence_number, struct str snapshots)
+{
+    int64_t *ids = ARENA_ARRAY(a, int64_t, IDS_MAX);
+    size_t n = 0;
+    for (struct str rest = snapshots; rest.p && n < IDS_MAX;)
+        n += str_to_i64(str_cut(&rest, ' '), &ids[n]);
+    return mark_of(a, sequence_number, ids, n);
+}
+
+struct str named_mark_text(struct arena *a, const struct named_mark *mark)
+{
+    struct buf b;
+    buf_init(&b, SIZE_MAX);
+    for (size_t i = 0; i < mark->n; i++)
+        buf_putf(&b, "%s%" PRId64, i ? " " : "", mark->snapshots[i]);
+    return buf_take(&b, a);
+}
+
+static bool has_id(const struct named_mark *mark, int64_t id)
+{
+    return mark->n > 0 && bsearch(&id, mark->sorted, mark->n, sizeof(int64_t), by_number) != NULL;
+}
+
+/* Its number does not say when it came. */
+static bool is_loose(const struct part *snapshot)
+{
+    return snapshot->parent == PART_NONE || snapshot->seq <= 0;
+}
+
+struct named_mark named_mark_next(
+    struct arena *a, const struct named_mark *mark, const struct metadata *m)
+{
+    const struct parts *parts = metadata_parts(m, PARTS_SNAPSHOTS);
+    int64_t *ids = ARENA_ARRAY(a, int64_t, mark->n + parts->n + 1);
+    size_t n = 0;
+    for (; n < mark->n; n++)
+        ids[n] = mark->snapshots[n];
+    for (size_t i = 0; i < parts->n; i++)
+        if (is_loose(&parts->v[i]) && !has_id(mark, parts->v[i].id))
+            ids[n++] = parts->v[i].id;
+    return mark_of(a, metadata_head(m)->last_sequence_number, ids, n);
+}
+
+static bool snapshot_was_read(const struct named_mark *mark, const struct part *snapshot)
+{
+    return has_id(mark, snapshot->id) ||
+           (!is_loose(snapshot) && snapshot->seq <= mark->sequence_number);
+}
+
+/* A manifest keeps the number, and the snapshot, that it was added with. One that a snapshot which
+ * is new names, and that came before the mark, was in a snapshot that was read then. */
+static bool manifest_was_read(
+    const struct named_mark *mark, const struct part *snapshot, const struct manifest_file *f)
+{
+    if (f->added_snapshot_id == MANIFEST_UNKNOWN || f->added_snapshot_id == snapshot->id)
+        return false;
+    return has_id(mark, f->added_snapshot_id) ||
+           (mark->sequence_number > 0 && !is_loose(snapshot) &&
+               f->sequence_number <= mark->sequence_number);
+}
+
+/* -- Reading ------------------------------------------------------------------------------------
+ */
+
+struct walk {
+    const struct named_by *by;
+    struct hashes seen; /* manifests of this walk */
+    enum named_end end;
+    unsigned told;
+    struct err *err;
+};
+
+static bool end_as(struct walk *w, enum named_end end)
+{
+    w->end = end;
+    return false;
+}
+
+static bool take(struct walk *w, struct str uri)
+{
+    return w->by->take(w->by->arg, uri) || end_as(w, NAMED_STOPPED);
+}
+
+/* Nobody can read it today or ever, whoever he is; what another program could read is not meant. */
+static bool is_for_nobody(const struct err *err)
+{
+    return err->kind == ERR_STORE_NOT_FOUND || err->kind == ERR_BAD_REQUEST ||
+           err->kind == ERR_INVALID_ARGUMENT;
+}
+
+static void pass_over(struct walk *w, const char *what, struct str uri)
+{
+    if (w->told++ < TOLD)
+        log_write(LOG_WARN, "purge", "nobody can tell what %s %.*s names: %s", what, STR_ARG(uri),
+            w->err->msg);
+    err_clear(w->err);
+}
+
+/* A file of the table could not be read. */
+static bool unreadable(struct walk *w, const char *what, struct str uri)
+{
+    if (!is_for_nobody(w->err)) {
+        err_wrap(w->err, "reading %.*s", STR_ARG(uri));
+        return end_as(w, NAMED_UNKNOWN);
+    }
+    pass_over(w, what, uri);
+    return true;
+}
+
+/* What lies where this server does not come is not read. *there false: it is that, or nobody can.
+ */
+static bool fetch(struct walk *w, const char *what, struct str uri, struct buf *out, bool *there)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    struct store *store = w->by->catalog->store;
+    *there = false;
+    if (!store_check(a, store, uri, w->err)) {
+        pass_over(w, what, uri);
+        return true;
+    }
+    if (!w->by->go_on(w->by->arg))
+        return end_as(w, NAMED_STOPPED);
+    metric_add(METRIC_purge_reads_total, 1);
+    *there = store_get(store, uri, MANIFEST_MAX, out, w->err);
+    return *there || unreadable(w, what, uri);
+}
+
+static bool manifest_entries(struct walk *w, struct avro *f)
+{
+    struct manifest_entry entry;
+    for (bool more;;) {
+        TRY(manifest_next(f, &entry, &more, w->err));
+        if (!more)
+            return true;
+        TRY(take(w, entry.path));
+    }
+}
+
+/* True, or the walk is at its end, or reading failed with *w->err. */
+static bool settle(struct walk *w, bool ok, const char *what, struct str uri)
+{
+    return ok || (w->end == NAMED_ALL && unreadable(w, what, uri));
+}
+
+static bool manifest(struct walk *w, struct str uri)
+{
+    AUTO(buf_fini) struct buf bytes = {0};
+    AUTO(avro_close) struct avro *f = NULL;
+    bool there;
+    if (hashes_add(&w->seen, digest_hash64(uri), SEEN_MAX))
+        return true;
+    TRY(take(w, uri));
+    TRY(fetch(w, "manifest", uri, &bytes, &there));
+    if (!there)
+        return true;
+    bool ok = manifest_open(buf_view(&bytes), &f, w->err) && manifest_entries(w, f);
+    return settle(w, ok, "manifest", uri);
+}
+
+static bool list_entries(struct walk *w, const struct part *snapshot, struct avro *f)
+{
+    struct manifest_file file;
+    for (bool more;;) {
+        TRY(manifest_list_next(f, &file, &more, w->err));
+        if (!more)
+            return true;
+        if (!manifest_was_read(w->by->mark, snapshot, &file))
+            TRY(manifest(w, file.path));
+    }
+}
+
+static bool manifest_list(struct walk *w, const struct part *snapshot, struct str uri)
+{
+    AUTO(buf_fini) struct buf bytes = {0};
+    AUTO(avro_close) struct avro *f = NULL;
+    bool there;
+    TRY(take(w, uri));
+    TRY(fetch(w, "manifest list", uri, &bytes, &there));
+    if (!there)
+        return true;
+    bool ok = manifest_list_open(buf_view(&bytes), &f, w->err) && list_entries(w, snapshot, f);
+    return settle(w, ok, "manifest list", uri);
+}
+
+/* -- The metadata -------------------------------------------------------------------------------
+ */
+
+static bool listed_manifest(void *arg, struct str uri)
+{
+    return manifest(arg, uri);
+}
+
+static bool snapshots(struct walk *w, const struct metadata *m)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    const struct parts *parts = metadata_parts(m, PARTS_SNAPSHOTS);
+    struct str uri;
+    for (size_t i = 0; i < parts->n; i++) {
+        const struct part *snapshot = &parts->v[i];
+        if (snapshot_was_read(w->by->mark, snapshot))
+            continue;
+        arena_reset(a);
+        if (part_text(a, snapshot, "manifest-list", &uri))
+            TRY(manifest_list(w, snapshot, uri));
+        else
+            TRY(part_texts(a, snapshot, "manifests", listed_manifest, w));
+    }
+    return true;
+}
+
+static bool members(
+    struct walk *w, const struct metadata *m, enum parts_kind kind, const char *name)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    const struct parts *parts = metadata_parts(m, kind);
+    struct str uri;
+    for (size_t i = 0; i < parts->n; i++) {
+        arena_reset(a);
+        if (part_text(a, &parts->v[i], name, &uri))
+            TRY(take(w, uri));
+    }
+    return true;
+}
+
+enum named_end named_files(const struct named_by *by, const struct metadata *m, struct err *err)
+{
+    struct walk w = {.by = by, .err = err, .end = NAMED_ALL};
+    bool ok = take(&w, metadata_location(m)) &&
+              members(&w, m, PARTS_METADATA_LOG, "metadata-file") &&
+              members(&w, m, PARTS_STATISTICS, "statistics-path") &&
+              members(&w, m, PARTS_PARTITION_STATS, "statistics-path") && snapshots(&w, m);
+    hashes_fini(&w.seen);
+    return ok ? NAMED_ALL : w.end;
+}
+
+enum named_end named_metadata(
+    const struct named_by *by, struct str uri, struct metadata **out, struct err *err)
+{
+    AUTO(buf_fini) struct buf bytes = {0};
+    size_t max = by->catalog->metadata_max;
+    *out = NULL;
+    if (!by->go_on(by->arg))
+        return NAMED_STOPPED;
+    metric_add(METRIC_purge_reads_total, 1);
+    if (store_get(by->catalog->store, uri, max, &bytes, err) &&
+        metadata_from_file_max(buf_view(&bytes), uri, max, out, err))
+        return NAMED_ALL;
+    return is_for_nobody(err) ? NAMED_ALL : NAMED_UNKNOWN;
+}

@@ -1,0 +1,50 @@
+/* The files that a table's metadata names: in its log, its statistics, its snapshots, and all that
+ * these lead to. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+#include "str.h"
+
+struct arena;
+struct catalog;
+struct metadata;
+
+/* What was read of a table before. Snapshots up to the sequence number were, if they have a parent:
+ * a commit gives such a one a higher number than any before. The others go by their ids, those of
+ * format version 1 among them. */
+struct named_mark {
+    int64_t sequence_number;
+    const int64_t *snapshots; /* the oldest first */
+    int64_t *sorted;          /* the same */
+    size_t n;
+};
+/* From its text, and as text. All in the arena. */
+struct named_mark named_mark_read(struct arena *a, int64_t sequence_number, struct str snapshots);
+struct str named_mark_text(struct arena *a, const struct named_mark *mark);
+/* The mark when, after `mark`, this metadata has been read. */
+struct named_mark named_mark_next(
+    struct arena *a, const struct named_mark *mark, const struct metadata *m);
+
+struct named_by {
+    struct catalog *catalog;       /* whose store has the files */
+    const struct named_mark *mark; /* what it covers is passed over */
+    /* Before each request to the store, and for each name; false: the walk ends. */
+    bool (*go_on)(void *arg);
+    bool (*take)(void *arg, struct str uri);
+    void *arg;
+};
+enum named_end {
+    NAMED_ALL,     /* but what nobody can read: missing or damaged files, told in the log */
+    NAMED_STOPPED, /* by go_on or take */
+    NAMED_UNKNOWN, /* what *err tells of could not be read, now or here */
+};
+/* A name may come several times. */
+enum named_end named_files(const struct named_by *by, const struct metadata *m, struct err *err);
+
+/* The metadata at uri; NULL with NAMED_ALL: nobody can read it, *err says why. Blocks. */
+enum named_end named_metadata(
+    const struct named_by *by, struct str uri, struct metadata **out, struct err *err);

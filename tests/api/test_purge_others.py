@@ -1,0 +1,375 @@
+"""A purge never deletes a file that another table's metadata names, whatever kind of file it is and wherever that
+table lies; all else goes. What tables name is read once."""
+
+import base64
+import json
+import secrets
+import urllib.parse
+import uuid
+
+import pyarrow as pa
+import pytest
+from firn_client import SLOWNESS, Api, add_snapshot, ns_path, set_properties, set_ref, simple
+from firn_server import Server, local_path
+from pyiceberg.catalog import load_catalog
+from pyiceberg.expressions import EqualTo
+from pyiceberg.schema import Schema
+from pyiceberg.table.statistics import StatisticsFile
+from pyiceberg.types import LongType, NestedField
+from test_purge import connect, go, lazy, marks, purge, wait_purged, wait_until  # noqa: F401
+
+SCHEMA = Schema(NestedField(1, "id", LongType(), required=False))
+ROOT = "/management/v1/warehouses"
+
+
+@pytest.fixture(scope="module")
+def server():
+    firn = Server(env={"FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode()})
+    firn.extra["FIRN_WAREHOUSE_FOLDERS"] = f"file://{firn.folder}/houses"
+    if firn.store.kind == "s3":
+        firn.extra["FIRN_WAREHOUSE_ENDPOINTS"] = urllib.parse.urlsplit(firn.store.endpoint).netloc
+    with firn:
+        yield firn
+
+
+def rows(first, n=4):
+    return pa.table({"id": pa.array(range(first, first + n), pa.int64())})
+
+
+def make(server, ns, name, appends=0, **more):
+    table = connect(server).create_table((ns, name), SCHEMA, **more)
+    for i in range(appends):
+        table.append(rows(10 * i))
+    return table
+
+
+def data_files(table):
+    return sorted(task.file.file_path for task in table.scan().plan_files())
+
+
+def ids(server, ns, name):
+    return sorted(connect(server).load_table((ns, name)).scan().to_arrow()["id"].to_pylist())
+
+
+def reads(server):
+    return server.metric("firn_purge_reads_total")
+
+
+# --- what stays, and that all else goes -----------------------------------------------------
+
+
+def test_a_data_file_that_was_taken_over(server, api, ns):
+    """add_files: B reads every row after A was purged. Purged in turn, B leaves what is not its own."""
+    a, b = make(server, ns, "a", appends=3), make(server, ns, "b", appends=1)
+    taken = data_files(a)[0]
+    b.add_files([taken])
+    before = ids(server, ns, "b")
+    assert len(before) == 8
+    spared = len(api.store.list(a.location()))
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == [taken] and spared > 10
+    assert ids(server, ns, "b") == before
+    purge(api, ns, "b")
+    wait_purged(server)
+    assert api.store.list(b.location()) == [] and api.store.exists(taken)
+
+
+@pytest.mark.parametrize("member", ["statistics", "partition-statistics"])
+def test_a_statistics_file(server, api, ns, member):
+    a, b = make(server, ns, "a", appends=1), make(server, ns, "b", appends=1)
+    path = f"{a.location()}/metadata/of-both.stats"
+    sizes = {"statistics-path": path, "file-size-in-bytes": 4}
+    more = {} if member != "statistics" else {"file-footer-size-in-bytes": 4, "blob-metadata": []}
+    for name, table in (("a", a), ("b", b)):
+        api.commit(ns, name, [{"action": f"set-{member}",
+                               member: sizes | more | {"snapshot-id": table.current_snapshot().snapshot_id}}]).ok()
+    api.store.write(path, b"PFA1")
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == [path]
+
+
+def take_snapshot(api, ns, name, snapshot, sequence=1):
+    """A commit that makes another table's manifest list one of this table's snapshots."""
+    taken = add_snapshot(7, sequence, **{"manifest-list": snapshot.manifest_list})
+    api.commit(ns, name, [taken, set_ref("main", 7)]).ok()
+
+
+def test_a_manifest_list(server, api, ns):
+    """It stays with all that it leads to: manifests, and their data. What came later goes."""
+    a = make(server, ns, "a", appends=2)
+    kept = [a.current_snapshot().manifest_list]
+    for manifest in a.current_snapshot().manifests(a.io):
+        kept += [manifest.manifest_path, *(e.data_file.file_path for e in manifest.fetch_manifest_entry(a.io))]
+    make(server, ns, "b")
+    take_snapshot(api, ns, "b", a.current_snapshot())
+    a.append(rows(50))
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == sorted(kept) and len(kept) == 5
+    assert ids(server, ns, "b") == [0, 1, 2, 3, 10, 11, 12, 13]
+
+
+def registered(api, ns, name, source, **changes):
+    """The table's metadata with changes, registered as another table that lies elsewhere."""
+    base = f"{api.store.base}/{ns}-{name}"
+    text = json.loads(api.store.read(source.metadata_location))
+    text |= {"table-uuid": str(uuid.uuid4()), "location": base} | changes
+    uri = f"{base}/metadata/00000-{uuid.uuid4()}.metadata.json"
+    api.store.write(uri, json.dumps(text).encode())
+    api.register(ns, name, uri).ok()
+
+
+def test_a_registered_copy(server, api, ns):
+    """Every file that it had when it was copied."""
+    a = make(server, ns, "a", appends=2)
+    a.delete(EqualTo("id", 1))
+    registered(api, ns, "b", a)
+    current = a.metadata_location
+    before = api.store.list(a.location())
+    a.append(rows(50))
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == [f for f in before if f != current]
+    assert ids(server, ns, "b") == [0, 2, 3, 10, 11, 12, 13]
+
+
+def test_an_entry_of_a_metadata_log(server, api, ns):
+    a = make(server, ns, "a", appends=2)
+    old = a.metadata.metadata_log[0].metadata_file
+    registered(api, ns, "b", a, snapshots=[], refs={}, **{
+        "current-snapshot-id": None, "snapshot-log": [], "metadata-log": [{"metadata-file": old, "timestamp-ms": 5}]})
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == [old]
+
+
+def test_a_file_of_a_place_that_was_left(server, api, ns):
+    """B moved away from L, and its files did not. A lies there now, and names one of them."""
+    place = f"{server.store.base}/{ns}-place"
+    b = make(server, ns, "b", appends=2, location=place)
+    taken = data_files(b)
+    a, other = make(server, ns, "a", appends=1), make(server, ns, "other")
+    purge(api, ns, "other")  # all of them are known where they lie
+    wait_purged(server)
+    assert not api.store.list(other.location())
+    api.commit(ns, "b", [{"action": "set-location", "location": place + "-new"}]).ok()
+    purge(api, ns, "a")
+    a = make(server, ns, "a", location=place)
+    a.append(rows(70))
+    own = data_files(a)
+    a.add_files(taken)
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert set(taken) <= set(api.store.list(place)) and not set(own) & set(api.store.list(place))
+    assert ids(server, ns, "b") == [0, 1, 2, 3, 10, 11, 12, 13]
+
+
+def test_a_table_that_became_another(server, api, ns):
+    """Overwritten by an older state of itself, B counts its snapshots from there: numbers that were known say
+    nothing about what has them now."""
+    a, b, other = make(server, ns, "a", appends=1), make(server, ns, "b", appends=1), make(server, ns, "other")
+    first = b.metadata_location
+    for i in range(3):
+        b.append(rows(100 + 10 * i))
+    purge(api, ns, "other")
+    wait_purged(server)
+    assert not api.store.list(other.location())
+    api.register(ns, "b", first, overwrite=True).ok()
+    taken = data_files(a)
+    connect(server).load_table((ns, "b")).add_files(taken)
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == taken
+    assert ids(server, ns, "b") == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_a_snapshot_that_begins_anew(server, api, ns):
+    """Without a parent it may have any number, also a low one."""
+    a, b, other = make(server, ns, "a", appends=1), make(server, ns, "b", appends=3), make(server, ns, "other")
+    purge(api, ns, "other")
+    wait_purged(server)
+    assert not api.store.list(other.location())
+    kept = [a.current_snapshot().manifest_list, *data_files(a),
+            *(m.manifest_path for m in a.current_snapshot().manifests(a.io))]
+    take_snapshot(api, ns, "b", a.current_snapshot(), sequence=1)
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == sorted(kept)
+    assert b.location() != a.location()
+
+
+def test_tables_that_are_being_purged_do_not_count(lazy):  # noqa: F811
+    """Both were dropped: what one took over from the other goes."""
+    api = Api(lazy)
+    ns = api.new_namespace()
+    a, b = make(lazy, ns, "a", appends=1), make(lazy, ns, "b")
+    b.add_files(data_files(a))
+    for name in "ab":
+        purge(api, ns, name)
+    go(lazy)
+    wait_purged(lazy)
+    assert api.store.list(a.location()) + api.store.list(b.location()) == []
+    api.close()
+
+
+# --- tables of other warehouses --------------------------------------------------------------
+
+
+def neighbour(server, api):
+    """A warehouse beside the default one, in the same bucket, and a table of it."""
+    store, name = server.store, f"w{secrets.token_hex(4)}"
+    body = {"name": name, "base-location": f"file://{server.folder}/houses/{name}"}
+    if store.kind == "file":
+        body["storage"] = {"type": "file"}
+    else:
+        body["base-location"] = f"{store.base}-{name}"
+        body["storage"] = {"type": "s3", "endpoint": store.endpoint, "region": store.region, "path-style": True}
+        body["credentials"] = {"type": "static", "access-key-id": store.access_key,
+                               "secret-access-key": store.secret_key}
+    house = api.post(ROOT, body).ok().json
+    api.post(f"/v1/{house['id']}/namespaces", {"namespace": ["n"]}).ok()
+    connection = connect(server).properties | {"warehouse": name}
+    return house, load_catalog("other", **connection).create_table("n.b", SCHEMA)
+
+
+@pytest.mark.parametrize("state", ["active", "deactivated"])
+def test_a_table_of_another_warehouse(server, api, ns, state):
+    """Read with that one's own store, also when it is not served."""
+    house, b = neighbour(server, api)
+    a = make(server, ns, "a", appends=2)
+    taken = data_files(a)[0]
+    b.add_files([taken])
+    if state == "deactivated":
+        api.post(f"{ROOT}/{house['id']}", {"version": house["version"], "active": False}).ok()
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == [taken]
+
+
+def test_a_warehouse_that_cannot_be_opened(server, api, ns):
+    """Nobody can tell what its tables name: purges in its bucket wait."""
+    house, b = neighbour(server, api)
+    a = make(server, ns, "a", appends=2)
+    taken = data_files(a)[0]
+    b.add_files([taken])
+    api.post(f"{ROOT}/{house['id']}", {"version": house["version"], "active": False}).ok()
+    profile = server.sql("SELECT profile FROM warehouse WHERE uuid = %s", house["id"])[0][0]
+    server.sql("UPDATE warehouse SET profile = %s WHERE uuid = %s", "[", house["id"])
+    before = api.store.list(a.location())
+    purge(api, ns, "a")
+    server.wait_log(r"cannot be known.*\n(.*\n)*.*outcome=.what other tables name is not known")
+    assert api.store.list(a.location()) == before
+    server.sql("UPDATE warehouse SET profile = %s WHERE uuid = %s", profile, house["id"])
+    wait_purged(server, 60)
+    assert api.store.list(a.location()) == [taken]
+
+
+# --- what cannot be read -----------------------------------------------------------------------
+
+
+def test_what_nobody_can_read(server, api, ns):
+    """Missing and damaged metadata, lists and manifests of others stop no purge; what their table names besides
+    is spared."""
+    a = make(server, ns, "a", appends=1)
+    broken = {name: make(server, ns, name, appends=2) for name in ("no-metadata", "bad-list", "no-manifest")}
+    api.store.delete(broken["no-metadata"].metadata_location)
+    api.store.write(broken["bad-list"].current_snapshot().manifest_list, b"Obj\x01nothing")
+    manifest = broken["no-manifest"].current_snapshot().manifests(a.io)[0].manifest_path
+    taken = data_files(a)
+    broken["no-manifest"].add_files(taken)
+    api.store.delete(manifest)
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == taken
+    for what in ("nobody can tell what metadata ", "nobody can tell what manifest list ",
+                 "nobody can tell what manifest .*" + manifest.rpartition("/")[2]):
+        server.wait_log(what)
+    for name in broken:
+        api.drop(ns, name).expect(204)
+
+
+def test_what_cannot_be_read_for_now(lazy):  # noqa: F811
+    """The store fails on a file of B: A waits until it is known what it says."""
+    api = Api(lazy)
+    if api.store.kind == "file":
+        ns = api.new_namespace()
+        a, b = make(lazy, ns, "a", appends=1), make(lazy, ns, "b")
+        taken = data_files(a)
+        b.add_files(taken)
+        path = local_path(b.current_snapshot().manifest_list)
+        moved = path.rename(path.with_suffix(".moved"))
+        path.symlink_to(moved)  # not followed: as if it were denied
+        purge(api, ns, "a")
+        before = api.store.list(a.location())
+        go(lazy)
+        lazy.wait_log(r"what the table at .* names cannot be known: reading .*" + path.name)
+        lazy.wait_log("what other tables name is not known")
+        assert marks(lazy) == 1 and api.store.list(a.location()) == before
+        path.unlink()
+        moved.rename(path)
+        wait_purged(lazy, 60)
+        assert api.store.list(a.location()) == taken
+    api.close()
+
+
+# --- what it costs -----------------------------------------------------------------------------
+
+
+def test_each_file_is_read_once(server, api, ns):
+    """The second purge reads nothing of tables that did not change, and of those that did what is new: metadata,
+    manifest list, manifest. A table of format version 1, and one that keeps one snapshot, are no exception."""
+    plain = make(server, ns, "plain", appends=3)
+    first = make(server, ns, "first", appends=2, properties={"format-version": "1"})
+    short = make(server, ns, "short", appends=3)
+    for i in range(5):
+        make(server, ns, f"x{i}", appends=1)
+    costs = []
+    for i in range(5):
+        begun = reads(server)
+        purge(api, ns, f"x{i}")
+        wait_purged(server)
+        costs.append(reads(server) - begun)
+        if i == 1:
+            plain.append(rows(100))
+        elif i == 2:
+            first.append(rows(100))
+        elif i == 3:
+            short.append(rows(100))
+            old = [s.snapshot_id for s in short.snapshots()][:-1]
+            api.commit(ns, "short", [{"action": "remove-snapshots", "snapshot-ids": old}]).ok()
+    # each of the first: metadata, and a list and a manifest for each append
+    assert costs[0] >= 7 + 5 + 7 + 4 * 3
+    assert costs[1:] == [0, 3, 3, 3]
+
+
+def test_a_survey_that_was_cut_off():
+    """kill -9 in the middle: the next process reads what was not read yet."""
+    n = 300
+    with Server(env={"FIRN_PURGE_RATE": "0"}) as firn:
+        api = Api(firn)
+        ns = api.new_namespace()
+        place = api.table(ns, "dropped").location
+        for i in range(n):
+            api.table(ns, f"t{i:03}")
+        a, b = make(firn, ns, "a", appends=1), make(firn, ns, "b")
+        b.add_files(data_files(a))
+        purge(api, ns, "a")
+        purge(api, ns, "dropped")
+        firn.kill()
+        firn.extra["FIRN_PURGE_RATE"] = "10000"
+        firn.start()
+
+        def known():
+            return firn.sql("SELECT count(*) FROM survey")[0][0]
+
+        wait_until(lambda: known() >= 10)
+        firn.kill()
+        done = known()
+        firn.start()
+        wait_purged(firn, 40)
+        assert reads(firn) <= n + 1 - done + 10
+        assert known() == n + 1
+        assert api.store.list(place) == [] and api.store.list(a.location()) == data_files(b)
+        api.close()
