@@ -138,7 +138,7 @@ static bool commit_once(const struct commit *r, struct loaded *out, struct err *
     TRY(swap(r, &base, d, &place, &w, err));
     metric_add(METRIC_commits_applied_total, 1);
     const struct act act = {r->a, r->c, r->by, r->kind};
-    object__leave_old_files(&act, base.metadata, w.metadata);
+    object__leave_old_files(&act, &base, w.metadata);
     cache_drop(&r->c->cached, base.row->metadata_location); /* no row names it any more */
     object__keep(r->a, r->c, &w, out);
     return true;

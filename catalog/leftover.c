@@ -5,22 +5,33 @@
 
 #include "arena.h"
 #include "cache.h"
+#include "folders.h"
 #include "log.h"
 #include "metric.h"
 #include "object_priv.h"
+#include "sql_survey.h"
 #include "sql_sweep.h"
 #include "token.h"
 #include "update_priv.h"
 
-void object__leave(const struct act *act, struct str uri)
+enum { NEAR_MAX = 20 };
+
+static void leave(const struct act *act, const struct leftover *file)
 {
     struct leftovers *left = act->by->left;
     if (!left)
         return;
     struct leftover *one = ARENA_NEW(act->a, struct leftover);
-    *one = (struct leftover){arena_dup(act->a, uri), left->first};
+    *one = *file;
+    one->uri = arena_dup(act->a, file->uri);
+    one->next = left->first;
     left->first = one;
     left->n++;
+}
+
+void object__leave(const struct act *act, struct str uri)
+{
+    leave(act, &(struct leftover){.uri = uri});
 }
 
 /* -- What leaves the log ------------------------------------------------------------------------
@@ -72,31 +83,146 @@ static bool was_put_into(const struct act *act, struct str uri, const json_t *pr
 }
 
 /* A registered file's log may name anything. */
-static bool is_own(const struct act *act, const struct metadata *base, struct str uri)
-{
-    const struct head *head = metadata_head(base);
-    return lies_within(act, uri, head->location) || was_put_into(act, uri, head->properties);
-}
-
-static void leave_entry(const struct act *act, const struct metadata *base,
+static void leave_entry(const struct act *act, const struct current *base,
     const struct metadata *now, const struct part *entry)
 {
+    const struct head *head = metadata_head(base->metadata);
     const json_t *tree = json_hold(act->a, json_loadb(entry->p, entry->n, 0, NULL));
     const json_t *file = json_object_get(tree, "metadata-file");
-    struct str uri = {json_string_value(file), json_string_length(file)};
-    if (uri.n > 1 && is_own(act, base, uri) && !still_named(now, metadata_location(base), uri))
-        object__leave(act, uri);
+    struct leftover one = {
+        .uri = {json_string_value(file), json_string_length(file)},
+          .object = base->row->id
+    };
+    if (one.uri.n <= 1 || still_named(now, metadata_location(base->metadata), one.uri))
+        return;
+    one.place = lies_within(act, one.uri, head->location) ? LEFT_WITHIN : LEFT_OUTSIDE;
+    if (one.place == LEFT_WITHIN || was_put_into(act, one.uri, head->properties))
+        leave(act, &one);
 }
 
 void object__leave_old_files(
-    const struct act *act, const struct metadata *base, const struct metadata *now)
+    const struct act *act, const struct current *base, const struct metadata *now)
 {
     if (!act->by->left || !wants_old_files_deleted(now))
         return;
-    const struct parts *before = metadata_parts(base, PARTS_METADATA_LOG);
+    const struct parts *before = metadata_parts(base->metadata, PARTS_METADATA_LOG);
     size_t kept = metadata_parts(now, PARTS_METADATA_LOG)->n; /* one of them is the base */
     for (size_t i = 0; i + kept < before->n + 1; i++)
         leave_entry(act, base, now, &before->v[i]);
+}
+
+/* -- Who else names them ------------------------------------------------------------------------
+ */
+
+/* Files to delete, as far as is known. Nothing goes that cannot be judged. */
+struct batch {
+    struct catalog *c;
+    struct arena *a;
+    const struct leftover *files;
+    size_t n;
+    bool named[SQL_BATCH];
+    struct err *err;
+};
+
+static struct str name_of(struct str uri)
+{
+    const char *slash = memrchr(uri.p, '/', uri.n);
+    return slash ? str_range(slash + 1, uri.p + uri.n) : uri;
+}
+
+/* Another table's metadata, which cannot be read: it might. */
+static void ask_table(struct batch *b, int64_t table, struct str metadata_location)
+{
+    AUTO(metadata_unref) struct metadata *m = NULL;
+    struct str *pieces = NULL;
+    struct err ignored = {0};
+    bool read = cache_get(&b->c->cached, metadata_location, &m, &ignored);
+    size_t n = read ? metadata_document(b->a, m, VARIANT_ALL, &pieces) : 0;
+    for (size_t i = 0; i < b->n; i++) {
+        struct str name = name_of(b->files[i].uri);
+        if (b->files[i].object == table)
+            continue;
+        b->named[i] = b->named[i] || !read;
+        for (size_t k = 0; k < n && !b->named[i]; k++)
+            b->named[i] = memmem(pieces[k].p, pieces[k].n, name.p, name.n) != NULL;
+    }
+}
+
+static void spare(struct batch *b, struct sql_folder folder)
+{
+    struct location at;
+    struct err ignored;
+    for (size_t i = 0; i < b->n; i++)
+        if (location_parse(b->a, b->files[i].uri, &at, &ignored) &&
+            folder_hash(folder_of_file(&at)) == folder_hash(folder))
+            b->named[i] = true;
+}
+
+/* Tables whose registered log, or anything, leads into the folder. */
+static bool ask_near(struct batch *b, struct sql_folder folder)
+{
+    const struct sql_place place = {.authority = folder.authority, .path = folder.path};
+    struct sql_surveyed *near;
+    size_t n;
+    TRY(sql_foreign_near(b->a, b->c->sql, &place, NULL, NEAR_MAX, &near, &n, b->err));
+    if (n == NEAR_MAX)
+        spare(b, folder);
+    for (size_t i = 0; i < n && n < NEAR_MAX; i++) {
+        if (near[i].warehouse == b->c->warehouse.id)
+            ask_table(b, near[i].id, near[i].metadata_location);
+        else
+            spare(b, folder);
+    }
+    return true;
+}
+
+static bool ask_folders(struct batch *b)
+{
+    struct hashes asked = {0};
+    struct location at;
+    struct err ignored;
+    bool ok = true;
+    for (size_t i = 0; i < b->n && ok; i++) {
+        if (!location_parse(b->a, b->files[i].uri, &at, &ignored))
+            continue;
+        struct sql_folder folder = folder_of_file(&at);
+        ok = hashes_add(&asked, folder_hash(folder), SIZE_MAX) || ask_near(b, folder);
+    }
+    hashes_fini(&asked);
+    return ok;
+}
+
+/* The table that made the file may still have it in its log. Whose it was nobody knows any more
+ * when the change is forgotten: then the log of a table that was registered proves nothing. */
+static bool ask_maker(struct batch *b, size_t i, const struct sql_token *made)
+{
+    const struct leftover *file = &b->files[i];
+    bool known = made->fate == SQL_FATE_MADE, registered;
+    int64_t object = known ? made->object : file->object;
+    struct str pointer;
+    if (b->named[i] || file->object == 0 || (known && object == file->object) ||
+        (!known && file->place == LEFT_WITHIN))
+        return true;
+    TRY(sql_object_origin(
+        b->a, b->c->sql, b->c->warehouse.id, object, &pointer, &registered, b->err));
+    if (known && pointer.p)
+        ask_table(b, object, pointer);
+    else if (!known)
+        b->named[i] = registered;
+    return true;
+}
+
+static bool ask_makers(struct batch *b)
+{
+    struct sql_token tokens[SQL_BATCH];
+    for (size_t i = 0; i < b->n; i++) {
+        struct str token = token_of_file(b->c->warehouse.uuid, b->files[i].uri);
+        tokens[i] = (struct sql_token){.token = token.p ? token : STR("")};
+    }
+    TRY(sql_tokens_find(b->c->sql, b->c->warehouse.id, tokens, b->n, b->err));
+    for (size_t i = 0; i < b->n; i++)
+        TRY(ask_maker(b, i, &tokens[i]));
+    return true;
 }
 
 /* -- Deleting -----------------------------------------------------------------------------------
@@ -115,23 +241,27 @@ static bool delete_one(struct catalog *c, struct str uri)
 }
 
 /* Somebody may have registered one of them. */
-static size_t delete_batch(struct catalog *c, const struct str *uris, size_t n)
+static size_t delete_batch(struct catalog *c, const struct leftover *files, size_t n)
 {
-    bool named[SQL_BATCH];
+    AUTO(arena_free) struct arena *a = arena_new();
+    struct str uris[SQL_BATCH];
     struct err err = {0};
+    struct batch b = {.c = c, .a = a, .files = files, .n = n, .err = &err};
     size_t deleted = 0;
-    if (!sql_pointed_at(c->sql, uris, n, named, &err)) {
+    for (size_t i = 0; i < n; i++)
+        uris[i] = files[i].uri;
+    if (!sql_pointed_at(c->sql, uris, n, b.named, &err) || !ask_folders(&b) || !ask_makers(&b)) {
         log_write(LOG_WARN, "leftover", "%zu files stay: %s", n, err.msg);
         return 0;
     }
     for (size_t i = 0; i < n; i++)
-        deleted += !named[i] && delete_one(c, uris[i]) ? 1 : 0;
+        deleted += !b.named[i] && delete_one(c, uris[i]) ? 1 : 0;
     return deleted;
 }
 
-void leftovers_delete(struct catalog *c, const struct str *uris, size_t n, size_t *deleted)
+void leftovers_delete(struct catalog *c, const struct leftover *files, size_t n, size_t *deleted)
 {
     *deleted = 0;
     for (size_t i = 0; i < n; i += SQL_BATCH)
-        *deleted += delete_batch(c, uris + i, n - i < SQL_BATCH ? n - i : SQL_BATCH);
+        *deleted += delete_batch(c, files + i, n - i < SQL_BATCH ? n - i : SQL_BATCH);
 }

@@ -6,6 +6,8 @@
 
 struct leftover {
     struct str uri;
+    int64_t object;                           /* whose log it left; 0: it was none's */
+    enum { LEFT_WITHIN, LEFT_OUTSIDE } place; /* of its location */
     struct leftover *next;
 };
 struct leftovers {
@@ -13,6 +15,6 @@ struct leftovers {
     size_t n;
 };
 
-/* Deletes them, but not what a pointer leads to meanwhile; *deleted: how many went. What could not
- * be deleted, or not be judged, stays. Blocks. */
-void leftovers_delete(struct catalog *c, const struct str *uris, size_t n, size_t *deleted);
+/* Deletes them, but not what a pointer leads to meanwhile, or another table's metadata names;
+ * *deleted: how many went. What could not be deleted, or not be judged, stays. Blocks. */
+void leftovers_delete(struct catalog *c, const struct leftover *files, size_t n, size_t *deleted);

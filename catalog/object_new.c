@@ -2,7 +2,9 @@
 #include "arena.h"
 #include "cache.h"
 #include "digest.h"
+#include "folders.h"
 #include "object_priv.h"
+#include "part_text.h"
 #include "sql_purge.h"
 #include "sql_sweep.h"
 #include "token.h"
@@ -342,6 +344,28 @@ static bool replace(const struct act *act, const struct sql_new_object *o, struc
     return object__inserted(act, o, result, taken_by, NEW_REGISTER, err);
 }
 
+/* Its log may name files of another table's, which so must not delete them. */
+static void note_log(const struct act *act, const struct metadata *m, struct sql_new_object *o)
+{
+    const struct parts *log = metadata_parts(m, PARTS_METADATA_LOG);
+    const struct location own = {o->place.authority, o->place.path};
+    struct folders *outside = ARENA_NEW(act->a, struct folders);
+    struct str uri = o->metadata_location;
+    struct location at;
+    struct err ignored;
+    folders_init(outside, act->a);
+    for (size_t i = 0; i <= log->n; i++) {
+        if (i > 0 && !part_text(act->a, &log->v[i - 1], "metadata-file", &uri))
+            continue;
+        if (location_parse(act->a, uri, &at, &ignored) && !location_within(&at, &own))
+            folders_add(outside, folder_of_file(&at));
+    }
+    folders_fini(outside);
+    struct sql_registered *registered = ARENA_NEW(act->a, struct sql_registered);
+    *registered = (struct sql_registered){outside->v, outside->n};
+    o->registered = registered;
+}
+
 bool object__register(
     const struct act *act, struct str ns, const json_t *body, struct loaded *out, struct err *err)
 {
@@ -362,6 +386,8 @@ bool object__register(
     o.location = metadata_head(m)->location;
     o.uuid = metadata_head(m)->uuid;
     o.metadata_location = location;
+    if (act->kind == SQL_TABLE)
+        note_log(act, m, &o);
     TRY(overwrite ? replace(act, &o, err) : object__insert(act, &o, none, none, NEW_REGISTER, err));
     *out = (struct loaded){.metadata = m, .location = o.location};
     return true;

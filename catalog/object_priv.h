@@ -77,10 +77,10 @@ bool object__is_unique(enum sql_kind kind, const json_t *updates);
 bool object__may_be_second(const struct err *err);
 /* The change that was made needs this file no more; it goes when the answer is out. */
 void object__leave(const struct act *act, struct str uri);
-/* So with files that left the log in the step from base to now, if the table asks for that by
- * write.metadata.delete-after-commit.enabled. */
+/* So with files that left the log of an object in the step from base to now, if the table asks for
+ * that by write.metadata.delete-after-commit.enabled. */
 void object__leave_old_files(
-    const struct act *act, const struct metadata *base, const struct metadata *now);
+    const struct act *act, const struct current *base, const struct metadata *now);
 
 /* What table.h and view.h promise for each. */
 MUST bool object__load(const struct act *act, const struct ident *id, const struct sql_object *row,

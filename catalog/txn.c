@@ -183,7 +183,7 @@ static void keep(struct txn *t)
         if (!e->written.metadata)
             continue;
         if (e->now.row) {
-            object__leave_old_files(&t->act, e->now.metadata, e->written.metadata);
+            object__leave_old_files(&t->act, &e->now, e->written.metadata);
             cache_drop(&t->c->cached, e->now.row->metadata_location);
         }
         object__keep(t->a, t->c, &e->written, &ignored);

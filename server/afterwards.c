@@ -17,7 +17,7 @@ enum { QUEUE_MAX = 4096, BATCH = 256 };
 struct file {
     STAILQ_ENTRY(file) link;
     struct catalog *catalog; /* of its warehouse, a reference */
-    struct str uri;
+    struct leftover one;
     char text[];
 };
 STAILQ_HEAD(files, file);
@@ -68,12 +68,12 @@ static void free_files(struct files *list)
 
 static void delete_batch(struct files *batch, size_t n)
 {
-    struct str uris[BATCH];
+    struct leftover files[BATCH];
     struct file *f;
     size_t i = 0, deleted;
     STAILQ_FOREACH(f, batch, link)
-    uris[i++] = f->uri;
-    leftovers_delete(STAILQ_FIRST(batch)->catalog, uris, n, &deleted);
+    files[i++] = f->one;
+    leftovers_delete(STAILQ_FIRST(batch)->catalog, files, n, &deleted);
     free_files(batch);
 }
 
@@ -139,7 +139,7 @@ void afterwards_free(struct afterwards **pp)
 /* -- Coming in ----------------------------------------------------------------------------------
  */
 
-static void add_one(struct afterwards *p, struct catalog *catalog, struct str uri)
+static void add_one(struct afterwards *p, struct catalog *catalog, const struct leftover *one)
 {
     if (p->n == QUEUE_MAX) {
         metric_add(METRIC_leftover_dropped_total, 1);
@@ -149,10 +149,11 @@ static void add_one(struct afterwards *p, struct catalog *catalog, struct str ur
         p->full = true;
         return;
     }
-    struct file *f = xmalloc(sizeof(*f) + uri.n + 1);
-    *(char *)mempcpy(f->text, uri.p, uri.n) = '\0';
+    struct file *f = xmalloc(sizeof(*f) + one->uri.n + 1);
+    *(char *)mempcpy(f->text, one->uri.p, one->uri.n) = '\0';
     f->catalog = catalog_ref(catalog);
-    f->uri = (struct str){f->text, uri.n};
+    f->one = *one;
+    f->one.uri = (struct str){f->text, one->uri.n};
     STAILQ_INSERT_TAIL(&p->files, f, link);
     p->n++;
 }
@@ -163,7 +164,7 @@ void afterwards_add(struct afterwards *p, struct catalog *catalog, const struct 
         return;
     pthread_mutex_lock(&p->lock);
     for (const struct leftover *one = left->first; one; one = one->next)
-        add_one(p, catalog, one->uri);
+        add_one(p, catalog, one);
     bool submit = !p->running && p->n > 0;
     p->running = p->running || submit;
     pthread_mutex_unlock(&p->lock);

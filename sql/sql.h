@@ -134,6 +134,7 @@ struct sql_new_object {
     enum sql_kind kind;
     struct str uuid, location, metadata_location;
     struct sql_place place;
+    const struct sql_registered *registered; /* sql_survey.h; NULL: it was made here */
 };
 enum sql_insert_result {
     SQL_INSERTED,
@@ -214,9 +215,8 @@ MUST bool sql_object_page(struct arena *a, struct sql *s, int64_t warehouse, str
     enum sql_kind kind, struct str after, size_t limit, struct str **names, size_t *n, bool *found,
     struct err *err);
 
-/* What the newest request with this digest made of an object, and the object's current pointer;
- * both absent: nothing, or it is gone. Recognises a commit that is sent again, also after a rename.
- */
+/* What the newest request with this digest made of an object, and the object's pointer; both
+ * absent: nothing, or it is gone. Recognises a commit that is sent again, also after a rename. */
 struct sql_applied {
     struct str metadata_location, current;
 };

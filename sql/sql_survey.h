@@ -30,10 +30,15 @@ MUST bool sql_survey_page(struct arena *a, struct sql *s, const struct sql_surve
 MUST bool sql_survey_put(struct sql *s, const struct sql_surveyed *table, int64_t sequence_number,
     struct str snapshots, struct err *err);
 
-/* A folder in which a table names files: authority and path as places have them; authority empty:
+/* A folder in which a table names files: authority and path as in places; authority empty:
  * anywhere. */
 struct sql_folder {
     struct str authority, path;
+};
+/* What a registered table names outside its location from the beginning. */
+struct sql_registered {
+    const struct sql_folder *folders;
+    size_t n;
 };
 MUST bool sql_foreign_list(struct arena *a, struct sql *s, const struct sql_surveyed *table,
     struct sql_folder **out, size_t *n, struct err *err);

@@ -21,6 +21,7 @@ struct sql_token {
     struct str token;
     enum sql_fate fate; /* found */
     int64_t age_ms;     /* of the row, by the database's clock */
+    int64_t object;     /* that was changed */
 };
 /* Fills in what is known of n tokens, at most SQL_BATCH. */
 MUST bool sql_tokens_find(
@@ -35,6 +36,10 @@ MUST bool sql_change_forgo(struct sql *s, int64_t warehouse, struct str token, i
  * and metadata location. */
 MUST bool sql_object_after(struct arena *a, struct sql *s, int64_t warehouse, int64_t after,
     size_t limit, struct sql_object **out, size_t *n, struct err *err);
+/* The pointer of a live object, absent when there is none, and whether its metadata came, at some
+ * time, from elsewhere than its own commits. */
+MUST bool sql_object_origin(struct arena *a, struct sql *s, int64_t warehouse, int64_t object,
+    struct str *metadata_location, bool *registered, struct err *err);
 /* Is there an object of that uuid, live or being purged? */
 MUST bool sql_uuid_taken(
     struct sql *s, int64_t warehouse, struct str uuid, bool *taken, struct err *err);

@@ -162,10 +162,10 @@ WHERE n.warehouse_id = $1 AND n.path = $2
 SELECT location, metadata_location FROM object
 WHERE warehouse_id = $1 AND id = $2 AND namespace_id IS NOT NULL
 
--- name: object_insert (warehouse, id, path, name, kind, uuid, location, metadata_location) -> id
+-- name: object_insert (warehouse, id, path, name, kind, uuid, location, metadata_location, replaced) -> id
 INSERT INTO object
-    (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location)
-SELECT $1, $2, n.id, $4, $5, $6, $7, $8 FROM namespace n
+    (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location, replaced)
+SELECT $1, $2, n.id, $4, $5, $6, $7, $8, $9 FROM namespace n
 WHERE n.warehouse_id = $1 AND n.path = $3
 ON CONFLICT DO NOTHING
 RETURNING id
@@ -494,8 +494,8 @@ SELECT substr('                                                ' || metadata_loc
 WHERE substr('                                                ' || metadata_location, length(metadata_location) + 1) IN
     ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 
--- name: change_kinds (warehouse, token1, token2, token3, token4, token5, token6, token7, token8, token9, token10, token11, token12, token13, token14, token15, token16) -> token, kind, age
-SELECT token, kind, now_ms() - at_ms AS age FROM change
+-- name: change_kinds (warehouse, token1, token2, token3, token4, token5, token6, token7, token8, token9, token10, token11, token12, token13, token14, token15, token16) -> token, kind, age, object
+SELECT token, kind, now_ms() - at_ms AS age, object_id AS object FROM change
 WHERE warehouse_id = $1 AND token IN
     ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 
@@ -514,6 +514,10 @@ RETURNING token
 SELECT id, location, metadata_location FROM object
 WHERE warehouse_id = $1 AND id > $2 AND namespace_id IS NOT NULL
 ORDER BY id LIMIT $3
+
+-- name: object_origin (warehouse, id) -> metadata_location, replaced
+SELECT metadata_location, replaced FROM object
+WHERE warehouse_id = $1 AND id = $2 AND namespace_id IS NOT NULL
 
 -- name: object_of_uuid (warehouse, uuid) -> id
 SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $2

@@ -58,10 +58,11 @@ static const char *const secret_swap_columns[] = {"name"};
 static const char *const secret_delete_columns[] = {"name"};
 static const char *const secret_page_columns[] = {"warehouse", "warehouse_name", "name", "sealed"};
 static const char *const object_tails_columns[] = {"tail"};
-static const char *const change_kinds_columns[] = {"token", "kind", "age"};
+static const char *const change_kinds_columns[] = {"token", "kind", "age", "object"};
 static const char *const change_oldest_columns[] = {"at"};
 static const char *const change_forgo_columns[] = {"token"};
 static const char *const object_after_columns[] = {"id", "location", "metadata_location"};
+static const char *const object_origin_columns[] = {"metadata_location", "replaced"};
 static const char *const object_of_uuid_columns[] = {"id"};
 static const char *const ns_after_columns[] = {"path", "properties"};
 static const char *const job_get_columns[] = {"due", "position", "now"};
@@ -443,19 +444,19 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .name = "object_insert",
         .text[ENGINE_PG] =
             "INSERT INTO object\n"
-            "    (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location)\n"
-            "SELECT $1, $2, n.id, $4, $5, $6, $7, $8 FROM namespace n\n"
+            "    (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location, replaced)\n"
+            "SELECT $1, $2, n.id, $4, $5, $6, $7, $8, $9 FROM namespace n\n"
             "WHERE n.warehouse_id = $1 AND n.path = $3\n"
             "ON CONFLICT DO NOTHING\n"
             "RETURNING id",
         .text[ENGINE_LITE] =
             "INSERT INTO object\n"
-            "    (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location)\n"
-            "SELECT $1, $2, n.id, $4, $5, $6, $7, $8 FROM namespace n\n"
+            "    (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location, replaced)\n"
+            "SELECT $1, $2, n.id, $4, $5, $6, $7, $8, $9 FROM namespace n\n"
             "WHERE n.warehouse_id = $1 AND n.path = $3\n"
             "ON CONFLICT DO NOTHING\n"
             "RETURNING id",
-        .params = 8,
+        .params = 9,
         .columns = 1,
         .column_names = object_insert_columns,
     },
@@ -1137,15 +1138,15 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
     [STMT_CHANGE_KINDS] = {
         .name = "change_kinds",
         .text[ENGINE_PG] =
-            "SELECT token, kind, CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) - at_ms AS age FROM change\n"
+            "SELECT token, kind, CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) - at_ms AS age, object_id AS object FROM change\n"
             "WHERE warehouse_id = $1 AND token IN\n"
             "    ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
         .text[ENGINE_LITE] =
-            "SELECT token, kind, now_ms() - at_ms AS age FROM change\n"
+            "SELECT token, kind, now_ms() - at_ms AS age, object_id AS object FROM change\n"
             "WHERE warehouse_id = $1 AND token IN\n"
             "    ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
         .params = 17,
-        .columns = 3,
+        .columns = 4,
         .column_names = change_kinds_columns,
     },
     [STMT_CHANGE_OLDEST] = {
@@ -1187,6 +1188,18 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .params = 3,
         .columns = 3,
         .column_names = object_after_columns,
+    },
+    [STMT_OBJECT_ORIGIN] = {
+        .name = "object_origin",
+        .text[ENGINE_PG] =
+            "SELECT metadata_location, replaced FROM object\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND namespace_id IS NOT NULL",
+        .text[ENGINE_LITE] =
+            "SELECT metadata_location, replaced FROM object\n"
+            "WHERE warehouse_id = $1 AND id = $2 AND namespace_id IS NOT NULL",
+        .params = 2,
+        .columns = 2,
+        .column_names = object_origin_columns,
     },
     [STMT_OBJECT_OF_UUID] = {
         .name = "object_of_uuid",

@@ -36,7 +36,7 @@ enum stmt {
     STMT_NS_PAGE_ROOT, /* warehouse, after, limit */
     STMT_OBJECT_GET, /* warehouse, path, name */
     STMT_OBJECT_BY_ID, /* warehouse, id */
-    STMT_OBJECT_INSERT, /* warehouse, id, path, name, kind, uuid, location, metadata_location */
+    STMT_OBJECT_INSERT, /* warehouse, id, path, name, kind, uuid, location, metadata_location, replaced */
     STMT_OBJECT_WHY, /* warehouse, path, name, uuid */
     STMT_OBJECT_SWAP_ONE, /* warehouse, id, old, new, token, digest, principal, request_id, at_ms */
     STMT_OBJECT_SWAP_KEYED, /* warehouse, id, old, new, token, digest, principal, request_id, at_ms, key, status, lifetime_ms */
@@ -81,6 +81,7 @@ enum stmt {
     STMT_CHANGE_OLDEST, /* warehouse */
     STMT_CHANGE_FORGO, /* warehouse, token, object */
     STMT_OBJECT_AFTER, /* warehouse, after, limit */
+    STMT_OBJECT_ORIGIN, /* warehouse, id */
     STMT_OBJECT_OF_UUID, /* warehouse, uuid */
     STMT_NS_AFTER, /* warehouse, after, limit */
     STMT_JOB_GET, /* warehouse, name */
@@ -148,10 +149,11 @@ enum { SECRET_SWAP_NAME };
 enum { SECRET_DELETE_NAME };
 enum { SECRET_PAGE_WAREHOUSE, SECRET_PAGE_WAREHOUSE_NAME, SECRET_PAGE_NAME, SECRET_PAGE_SEALED };
 enum { OBJECT_TAILS_TAIL };
-enum { CHANGE_KINDS_TOKEN, CHANGE_KINDS_KIND, CHANGE_KINDS_AGE };
+enum { CHANGE_KINDS_TOKEN, CHANGE_KINDS_KIND, CHANGE_KINDS_AGE, CHANGE_KINDS_OBJECT };
 enum { CHANGE_OLDEST_AT };
 enum { CHANGE_FORGO_TOKEN };
 enum { OBJECT_AFTER_ID, OBJECT_AFTER_LOCATION, OBJECT_AFTER_METADATA_LOCATION };
+enum { OBJECT_ORIGIN_METADATA_LOCATION, OBJECT_ORIGIN_REPLACED };
 enum { OBJECT_OF_UUID_ID };
 enum { NS_AFTER_PATH, NS_AFTER_PROPERTIES };
 enum { JOB_GET_DUE, JOB_GET_POSITION, JOB_GET_NOW };

@@ -82,6 +82,7 @@ bool sql_tokens_find(
                                  ? SQL_FATE_FORGONE
                                  : SQL_FATE_MADE;
             tokens[i].age_ms = rows_i64(&rows, k, CHANGE_KINDS_AGE);
+            tokens[i].object = rows_i64(&rows, k, CHANGE_KINDS_OBJECT);
         }
     }
     return true;
@@ -131,6 +132,22 @@ bool sql_object_after(struct arena *a, struct sql *s, int64_t warehouse, int64_t
             .location = rows_str(&rows, i, OBJECT_AFTER_LOCATION),
             .metadata_location = rows_str(&rows, i, OBJECT_AFTER_METADATA_LOCATION),
         };
+    return true;
+}
+
+bool sql_object_origin(struct arena *a, struct sql *s, int64_t warehouse, int64_t object,
+    struct str *metadata_location, bool *registered, struct err *err)
+{
+    const struct param p[] = {number_param(warehouse), number_param(object)};
+    struct rows rows;
+
+    *metadata_location = (struct str){NULL, 0};
+    *registered = false;
+    TRY(sql__read(a, s, STMT_OBJECT_ORIGIN, p, &rows, err));
+    if (rows.n > 0) {
+        *metadata_location = rows_str(&rows, 0, OBJECT_ORIGIN_METADATA_LOCATION);
+        *registered = rows_i64(&rows, 0, OBJECT_ORIGIN_REPLACED) > 0;
+    }
     return true;
 }
 

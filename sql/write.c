@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "fault.h"
 #include "lane.h"
+#include "sql_survey.h"
 #include "uuid.h"
 
 #include <assert.h>
@@ -55,6 +56,20 @@ static bool explain(struct unit *u, struct insertion *w, struct err *err)
     return err_set(err, ERR_DB_RETRY, "What was in the way of the insert vanished");
 }
 
+static bool note_folders(
+    struct unit *u, const struct sql_new_object *o, int64_t id, struct err *err)
+{
+    const struct sql_registered *r = o->registered;
+    struct rows rows;
+
+    for (size_t i = 0; r && i < r->n; i++) {
+        const struct param p[] = {number_param(u->warehouse), number_param(id),
+            text_param(r->folders[i].authority), text_param(r->folders[i].path)};
+        TRY(unit_exec(u, STMT_FOREIGN_ADD, p, &rows, err));
+    }
+    return true;
+}
+
 static bool occupy(struct unit *u, struct insertion *w, int64_t id, struct err *err)
 {
     bool taken;
@@ -62,6 +77,7 @@ static bool occupy(struct unit *u, struct insertion *w, int64_t id, struct err *
     TRY(place_occupy(u, &w->o->place, id, &taken, err));
     if (taken)
         return refuse(u, w, SQL_LOCATION_TAKEN);
+    TRY(note_folders(u, w->o, id, err));
     w->result = SQL_INSERTED;
     return true;
 }
@@ -73,7 +89,7 @@ static bool insert_one(
     int64_t id = uuid_row_id();
     const struct param p[] = {number_param(u->warehouse), number_param(id), text_param(o->ns),
         text_param(o->name), number_param(o->kind), text_param(o->uuid), text_param(o->location),
-        text_param(o->metadata_location)};
+        text_param(o->metadata_location), number_param(o->registered != NULL)};
     struct claim claim = {.by = by,
         .object = id,
         .kind = "create",

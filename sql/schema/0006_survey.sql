@@ -1,8 +1,8 @@
 -- A purge spares what another table names. survey: how far each table's metadata has been read for
 -- that. sequence_number: snapshots up to it were read, and those whose ids snapshots lists, which
 -- numbers do not tell. foreign_folder: where a table names files outside its own location; authority
--- '': anywhere. Purges fill both when they need them. replaced counts how often another table's
--- metadata was put in the place of a table's own.
+-- '': anywhere. Purges fill both when they need them, but for the folders that a registered log names. replaced
+-- counts how often a table got metadata that it did not make: it was registered, or overwritten.
 
 ALTER TABLE object ADD COLUMN replaced BIGINT NOT NULL DEFAULT 0;
 

@@ -303,7 +303,8 @@ def test_a_refused_commit_deletes_nothing(api, ns):
 
 
 def test_an_old_file_that_another_table_names(api, ns):
-    """Its first states lay in a folder that is another table's by now; one of them was registered."""
+    """Its first states lay in a folder that is another table's by now; one of them was registered, and its log
+    names the one before."""
     base = f"{api.store.base}/{ns}"
     table = api.table(ns, "a", location=f"{base}/first", properties={"write.metadata.path": f"{base}/second/metadata"})
     old = table.metadata_location
@@ -314,12 +315,79 @@ def test_an_old_file_that_another_table_names(api, ns):
     document = strict_json(api.store.read(shared)) | {"table-uuid": str(uuid.uuid4())}
     api.store.write(shared, json.dumps(document).encode())
     api.register(ns, "b", shared).ok()
+    moved = table.metadata_location
     table.apply(set_properties(**KEEP_ONE))
-    eventually(lambda: not api.store.exists(old))
     table.apply(set_properties(a="c"))
-    eventually(lambda: len(files_of(api, table)) == 3)
-    assert set(files_of(api, table)) == {*log_of(table), table.metadata_location, shared}
+    eventually(lambda: not api.store.exists(moved))
+    assert set(files_of(api, table)) == {*log_of(table), table.metadata_location, shared, old}
     assert Table(api, ns, "b").apply(set_properties(c="d"))["location"] == f"{base}/first"
+
+
+def twin_of(api, ns, table, name="twin"):
+    """A copy of the table's metadata, log and all, as a table of its own that lies elsewhere."""
+    base = f"{api.store.base}/{ns}-{name}"
+    document = strict_json(api.store.read(table.metadata_location)) | {"table-uuid": str(uuid.uuid4()), "location": base}
+    api.store.write(f"{base}/metadata/copy.metadata.json", json.dumps(document).encode())
+    api.register(ns, name, f"{base}/metadata/copy.metadata.json").ok()
+    return Table(api, ns, name)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_old_files_in_the_log_of_a_twin(api, ns, elsewhere):
+    """What the twin's log names stays, and what came later goes. The twin writes into the same
+    `write.metadata.path`, if there is one, and deletes there what it made, nothing of the table's."""
+    place = f"{api.store.base}/{ns}-elsewhere"
+    table = api.table(ns, "a", properties={"write.metadata.path": place} if elsewhere else {})
+    table.apply(set_properties(a="1"))
+    table.apply(set_properties(a="2"))
+    shared = log_of(table)
+    twin = twin_of(api, ns, table)
+    assert len(shared) == 2 and log_of(twin) == shared
+    for one, other in ((table, twin), (twin, table)):
+        one.apply(set_properties(**KEEP_ONE))
+        goes = one.metadata_location
+        for i in range(2):
+            one.apply(set_properties(b=str(i)))
+        eventually(lambda goes=goes: not api.store.exists(goes))
+        assert all(api.store.exists(f) for f in [*log_of(other), *log_of(one), one.metadata_location])
+        if one is table:
+            assert all(api.store.exists(f) for f in shared)
+
+
+def test_old_files_that_two_registered_tables_share(api, ns):
+    """Each inherited the same log; the first to shorten its own leaves the other's whole."""
+    place = f"{api.store.base}/{ns}-elsewhere"
+    table = api.table(ns, "a", properties={"write.metadata.path": place})
+    table.apply(set_properties(a="1"))
+    table.apply(set_properties(a="2"))
+    shared = log_of(table)
+    first, second = twin_of(api, ns, table, "first"), twin_of(api, ns, table, "second")
+    api.drop(ns, "a").expect(204)
+    for one, there in ((first, True), (second, False)):
+        one.apply(set_properties(**KEEP_ONE))
+        marker = one.metadata_location
+        one.apply(set_properties(b="1"))
+        one.apply(set_properties(b="2"))
+        eventually(lambda marker=marker: not api.store.exists(marker))
+        eventually(lambda there=there: all(api.store.exists(f) == there for f in shared))
+
+
+def test_old_files_whose_maker_nobody_knows(api, ns, server):
+    """The changes that made them are forgotten: a registered table leaves them where others may write, one that
+    made all of its log does not."""
+    place = f"{api.store.base}/{ns}-elsewhere"
+    own, source = (api.table(ns, n, properties={"write.metadata.path": place}) for n in ("own", "source"))
+    for one in (own, source):
+        one.apply(set_properties(a="1"))
+    twin = twin_of(api, ns, source)
+    of_own, of_source = log_of(own) + [own.metadata_location], log_of(source)
+    server.sql("DELETE FROM change")
+    twin.apply(set_properties(**KEEP_ONE))
+    twin.apply(set_properties(b="1"))
+    own.apply(set_properties(**KEEP_ONE))
+    own.apply(set_properties(b="1"))
+    eventually(lambda: not any(api.store.exists(f) for f in of_own))
+    assert all(api.store.exists(f) for f in of_source)
 
 
 def test_a_log_that_names_a_file_twice(api, ns):

@@ -1,6 +1,7 @@
 /* What tables name outside their locations, and how far that is known. */
 #include "fixture.h"
 #include "sql_survey.h"
+#include "sql_sweep.h"
 
 #include <stdlib.h>
 
@@ -177,6 +178,36 @@ START_TEST(test_foreign_near__dropped_tables_are_none)
 }
 END_TEST
 
+START_TEST(test_insert__a_registered_table_and_its_folders)
+{
+    static const char *const names[] = {"made", "registered"};
+    const struct sql_folder folders[] = {
+        {STR("s3://b"), STR("/w/x")},
+        {STR("s3://c"), STR("")    }
+    };
+    const struct sql_registered registered_with = {folders, ARRAY_LEN(folders)};
+    struct fixture f;
+    struct str pointer;
+    bool registered;
+
+    fixture_open(&f, _i);
+    ns_make(&f, "n");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct sql_new_object o = new_object(&f, "n", names[i]);
+        o.registered = i ? &registered_with : NULL;
+        ck_assert_int_eq(insert(&f, &o), SQL_INSERTED);
+        int64_t id = object(&f, "n", names[i])->id;
+        ck_ok(&f, sql_object_origin(f.a, f.s, f.warehouse, id, &pointer, &registered, &f.err));
+        ck_assert(str_eq(pointer, o.metadata_location) && registered == (i == 1));
+        ck_assert_uint_eq(near(&f, "s3://b", "/w/x"), i);
+        ck_assert_uint_eq(near(&f, "s3://c", "/y"), i);
+    }
+    ck_ok(&f, sql_object_origin(f.a, f.s, f.warehouse, 1, &pointer, &registered, &f.err));
+    ck_assert(!pointer.p && !registered);
+    fixture_close(&f);
+}
+END_TEST
+
 static void cases(TCase *tc)
 {
     int n = engines();
@@ -185,6 +216,7 @@ static void cases(TCase *tc)
     tcase_add_loop_test(tc, test_survey_page__one_that_was_replaced, 0, n);
     tcase_add_loop_test(tc, test_foreign_near__above_at_or_below, 0, n);
     tcase_add_loop_test(tc, test_foreign_near__dropped_tables_are_none, 0, n);
+    tcase_add_loop_test(tc, test_insert__a_registered_table_and_its_folders, 0, n);
 }
 
 int main(void)
