@@ -26,7 +26,7 @@ def connect(server):
     names = {"FIRN_S3_ENDPOINT": "s3.endpoint", "FIRN_S3_REGION": "s3.region",
              "FIRN_S3_ACCESS_KEY_ID": "s3.access-key-id", "FIRN_S3_SECRET_ACCESS_KEY": "s3.secret-access-key"}
     store = {names[k]: v for k, v in server.store.settings.items() if k in names}
-    return load_catalog("firn", **{"type": "rest", "uri": server.url, **store, **getattr(server.store, "client", {})})
+    return load_catalog("firn", **{"type": "rest", "uri": server.url, **store, **getattr(server.store, "reach", {})})
 
 
 def rows(first, n=4, kinds=("a b/ü%", "c")):

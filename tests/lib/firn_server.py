@@ -241,7 +241,7 @@ class GcsStore:
                          "FIRN_GCS_KEY": self.key}
 
     @property
-    def client(self):
+    def reach(self):
         """Properties of a client that reaches everything."""
         return {"gcs.service.host": self.bare, "gcs.oauth2.token": "any", "gcs.oauth2.token-expires-at": "4102444800000"}
 
