@@ -9,6 +9,7 @@
 #include <time.h>
 
 enum { BACKOFF_MS = 50, BACKOFF_MAX_MS = 5000, ASKED_MAX_S = 3600 };
+enum { PURSE = 500, PRICE_ANSWERED = 5, PRICE_SILENT = 10 };
 
 /* 520 to 530: proxies that lost the store behind them. */
 bool retry_is_trouble(int status)
@@ -43,4 +44,33 @@ void retry_pause(int64_t us)
         ;
     metric_add(METRIC_store_retries_total, 1);
     metric_add(METRIC_store_requests_total, 1);
+}
+
+void purse_init(struct purse *p)
+{
+    atomic_init(&p->left, PURSE);
+}
+
+int retry_price(const struct fetch_response *rs)
+{
+    return rs->status != 0 ? PRICE_ANSWERED : PRICE_SILENT;
+}
+
+bool purse_pay(struct purse *p, int price)
+{
+    int have = atomic_load(&p->left);
+    do {
+        if (have < price)
+            return false;
+    } while (!atomic_compare_exchange_weak(&p->left, &have, have - price));
+    return true;
+}
+
+void purse_earn(struct purse *p, int price)
+{
+    int have = atomic_load(&p->left), more;
+    do {
+        more = have + (price > 0 ? price : 1);
+        more = more < PURSE ? more : PURSE;
+    } while (!atomic_compare_exchange_weak(&p->left, &have, more));
 }

@@ -73,6 +73,7 @@ static bool s3_new(const struct store_conf *conf, struct s3 **out, struct err *e
 {
     AUTO(s3__free) struct s3 *s3 = xcalloc(1, sizeof(*s3));
     pthread_mutex_init(&s3->lock, NULL);
+    purse_init(&s3->purse);
     s3->scheme = ENDPOINT_HTTPS;
     s3->style = conf->s3_style;
     int ms = conf->s3_deadline_ms > 0 ? conf->s3_deadline_ms : DEADLINE_MS;

@@ -4,6 +4,7 @@
 #include "endpoint.h"
 #include "fetch.h"
 #include "keeper.h"
+#include "retry.h"
 #include "store_priv.h"
 
 #include <pthread.h>
@@ -31,6 +32,7 @@ struct s3 {
     struct keeper *keeper;        /* of the keys */
     atomic_llong clock_offset_ms; /* the store's clock minus ours */
     atomic_bool no_condition;     /* the store knows no If-None-Match on PUT */
+    struct purse purse;           /* of the retries */
 };
 
 enum { S3_CALL_HEADERS = 4 };
@@ -50,6 +52,7 @@ struct s3_call {
     struct credentials *keys; /* that signed the last attempt; s3__send gives them back */
     struct str hash;          /* of the pieces; set by s3__send */
     bool uncertain;           /* out: an earlier attempt may have been carried out */
+    bool spurious;            /* out: the answer says success and is none */
     struct str code, message; /* out: what the store's error says; absent without one */
 };
 

@@ -5,11 +5,13 @@
 #include "clock.h"
 #include "digest.h"
 #include "lane.h"
+#include "log.h"
 #include "retry.h"
 #include "sigv4.h"
 #include "xml.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum { SKEW_MS = 10 * 60 * 1000 }; /* stores allow 15 minutes */
@@ -125,10 +127,37 @@ static bool code_is(const struct s3_call *call, const char *const *codes, size_t
 static void read_error(struct arena *a, struct s3_call *call, const struct fetch_response *rs)
 {
     call->code = call->message = (struct str){NULL, 0};
-    if (rs->status < 300)
+    if (rs->status < 300 && !call->spurious)
         return;
     call->code = xml_words(a, buf_view(&rs->body), "Code");
     call->message = xml_words(a, buf_view(&rs->body), "Message");
+}
+
+static struct str root_of(struct arena *a, struct str doc)
+{
+    struct xml x;
+    enum xml_event e;
+    struct err ignored;
+    xml_init(&x, a, doc);
+    return xml_next(&x, &e, &ignored) && e == XML_OPEN ? x.name : (struct str){NULL, 0};
+}
+
+/* Stores that begin to answer before they know send errors under a 200, and so do proxies with
+ * pages of their own: believed, they would make a table of a file that was never written. An
+ * object is given with its tag, whatever it holds, and what is put or deleted has no body. Nor is
+ * a page under a 404 the store's word that an object is gone. */
+static bool is_spurious(
+    struct arena *a, const struct s3_call *call, const struct fetch_response *rs)
+{
+    struct str body = str_trim(buf_view(&rs->body));
+    if (rs->status == 404)
+        return body.n > 0 && !str_eq(root_of(a, body), STR("Error"));
+    if (rs->status / 100 != 2 || body.n == 0)
+        return false;
+    bool marked_up = body.p[0] == '<', tagged = fetch_header(rs, "ETag").p;
+    if (strcmp(call->method, "GET") != 0)
+        return marked_up || !tagged;
+    return call->key.p ? marked_up && !tagged : !str_eq(root_of(a, body), STR("ListBucketResult"));
 }
 
 static bool is_region(struct str s)
@@ -189,6 +218,9 @@ static bool learn_clock(struct s3 *s3, struct arena *a, const struct fetch_respo
     if (theirs == 0 || (off < SKEW_MS && off > -SKEW_MS))
         return false;
     atomic_store(&s3->clock_offset_ms, theirs - ours);
+    log_write(LOG_WARN, "clock", "the clock of %s is %lld s %s ours: it is gone by for signatures",
+        s3->endpoint ? s3->endpoint : "S3", (long long)llabs(theirs - ours) / 1000,
+        theirs > ours ? "ahead of" : "behind");
     return true;
 }
 
@@ -227,6 +259,8 @@ static bool correct(struct s3 *s3, struct arena *a, const struct s3_call *call,
 
 static bool is_trouble(const struct s3_call *call, int status)
 {
+    if (call->spurious)
+        return true;
     if (CODE_IS(call, "RequestTimeout", "OperationAborted", "ConditionalRequestConflict",
             "SlowDown", "ServiceUnavailable", "InternalError"))
         return true;
@@ -237,15 +271,16 @@ static enum verdict judge(struct s3 *s3, struct arena *a, struct s3_call *call,
     const struct fetch_response *rs, unsigned *done)
 {
     call->uncertain = call->uncertain || rs->may_have_arrived;
+    call->spurious = is_spurious(a, call, rs);
     read_error(a, call, rs);
-    if (rs->status >= 200 && rs->status < 300)
+    if (rs->status / 100 == 2 && !call->spurious)
         return ANSWERED;
     if (correct(s3, a, call, rs, done))
         return AGAIN_NOW;
     if (!is_trouble(call, rs->status))
         return ANSWERED;
     /* A gateway's error says nothing of what happened behind it. */
-    call->uncertain = call->uncertain || rs->status >= 500;
+    call->uncertain = call->uncertain || call->spurious || rs->status >= 500;
     return AGAIN_LATER;
 }
 
@@ -333,6 +368,7 @@ static bool send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fe
 {
     int64_t start = clock_mono_us();
     unsigned corrected = 0;
+    int price = 0;
     call->hash = payload_hash(a, call);
     ask_region(s3, a, call->bucket, call->deadline_us);
     for (int tries = 1;; tries++) {
@@ -342,16 +378,21 @@ static bool send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fe
             verdict = judge(s3, a, call, rs, &corrected);
         } else {
             call->uncertain = call->uncertain || rs->may_have_arrived;
+            call->spurious = false;
             call->code = call->message = (struct str){NULL, 0};
             if (err->kind != ERR_UNAVAILABLE)
                 return false;
         }
-        if (verdict == ANSWERED)
+        if (verdict == ANSWERED) {
+            purse_earn(&s3->purse, price);
             return true;
+        }
         if (rs->status != 0)
             (void)s3__fail(call, rs, err);
         int64_t wait = verdict == AGAIN_LATER ? retry_wait_us(rs, tries) : 0;
-        if (tries == RETRY_TRIES || clock_mono_us() + wait >= call->deadline_us)
+        price = verdict == AGAIN_LATER ? retry_price(rs) : 0;
+        if (tries == RETRY_TRIES || clock_mono_us() + wait >= call->deadline_us ||
+            !purse_pay(&s3->purse, price))
             return give_up(call, tries, start, err);
         buf_fini(&rs->body);
         retry_pause(wait);

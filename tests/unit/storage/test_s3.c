@@ -625,14 +625,53 @@ END_TEST
 START_TEST(test_s3_list__answers_that_make_no_sense)
 {
     PLAY({.answer = LISTED(PAGE_1)}, {.answer = LISTED(PAGE_1)},
-        {.answer = LISTED("<ListBucketResult><Contents>")}, {.answer = LISTED("<html></html>")},
+        {.answer = LISTED("<ListBucketResult><Contents>")},
         {.answer = LISTED("<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>")});
     struct store_entry *e = NULL;
     size_t n = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         ck_assert(!store_list(a, s, STR("s3://bucket/wh/t"), 100, &e, &n, &err));
         ck_assert_int_eq(err.kind, ERR_INTERNAL);
     }
+    ck_assert_uint_eq(stub_count(), 4);
+}
+END_TEST
+
+START_TEST(test_s3__errors_under_a_200)
+{
+    PLAY({.answer = FAILS("200 OK", "InternalError")},
+        {.answer = ANSWER("200 OK", "", "<html>please log in</html>")},
+        {.answer = ANSWER("200 OK", "ETag: \"x\"\r\n", "<html>please log in</html>")},
+        {.answer = ANSWER("200 OK", "", "{}")}, {.answer = OK},
+        {.answer = FAILS("200 OK", "SlowDown")}, {.answer = HELLO},
+        {.answer = FAILS("200 OK", "SlowDown")}, {.answer = LISTED(PAGE_1)},
+        {.answer = FAILS("200 OK", "SlowDown")}, {.answer = GONE});
+    struct store_entry *e = NULL;
+    size_t n = 0;
+    put_works();
+    ck_assert(get(100));
+    ck_assert(store_list(a, s, STR("s3://bucket/wh/t"), 1, &e, &n, &err));
+    ck_assert(store_delete(s, STR(OBJECT), &err));
+    ck_assert_uint_eq(stub_count(), 11);
+}
+END_TEST
+
+START_TEST(test_s3__an_object_that_looks_like_an_error)
+{
+    PLAY({.answer = ANSWER(
+              "200 OK", "ETag: \"x\"\r\nContent-Length: 29\r\n", "<Error><Code>a</Code></Error>")});
+    AUTO(buf_fini) struct buf b = {0};
+    ck_assert(store_get(s, STR(OBJECT), 100, &b, &err));
+    ck_assert_uint_eq(b.n, 29);
+    ck_assert_uint_eq(stub_count(), 1);
+}
+END_TEST
+
+START_TEST(test_s3__errors_under_a_200_for_ever)
+{
+#define LIE {.answer = FAILS("200 OK", "AccessDenied")}
+    PLAY(LIE, LIE, LIE, LIE, LIE, LIE);
+    put_fails(ERR_UNAVAILABLE);
     ck_assert_uint_eq(stub_count(), 5);
 }
 END_TEST
@@ -734,6 +773,9 @@ static void add_rest(TCase *tc)
     tcase_add_test(tc, test_s3_list__limit_ends_it);
     tcase_add_test(tc, test_s3_list__endings_and_folders);
     tcase_add_test(tc, test_s3_list__answers_that_make_no_sense);
+    tcase_add_test(tc, test_s3__errors_under_a_200);
+    tcase_add_test(tc, test_s3__an_object_that_looks_like_an_error);
+    tcase_add_test(tc, test_s3__errors_under_a_200_for_ever);
     tcase_add_test(tc, test_s3_probe__condition_ignored);
     tcase_add_test(tc, test_s3_open__refused);
 }
