@@ -69,6 +69,8 @@ static bool base_found(const struct commit *r, struct current *out, struct err *
     const struct act act = {r->a, r->c, r->by, r->kind};
     if (r->row && current_of(&act, r->id, r->row, out, err))
         return true;
+    if (r->row && err->kind == ERR_BUSY) /* the store has just been asked as often as is decent */
+        return false;
     err_clear(err);
     return base_read(r, out, err);
 }
