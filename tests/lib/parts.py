@@ -173,8 +173,13 @@ def api_tsan(run):
 
 def fault(run):
     """These stop and freeze services, so the suite's shared ones are only a place for databases."""
-    pytest(run, "tests/fault", "faults", limit=300,
+    pytest(run, "tests/fault", "faults", "--ignore=tests/fault/test_s3_stub.py", limit=300,
            env=run.postgres().environment() | run.seaweed().environment())
+
+
+def bad_store(run):
+    """Most of the time of these goes by in waiting."""
+    pytest(run, "tests/fault/test_s3_stub.py", "release", "-n", "6", "--dist", "worksteal")
 
 
 def model(run):
@@ -363,6 +368,7 @@ PARTS = (
     Part("api-asan", "API tests under ASan and UBSan", api_asan, BUILD, ("build",)),
     Part("fault", "kill -9, restarts, two servers, proxies, broken stores", fault,
          (*PG, "haproxy", "pgbouncer"), ("build",)),
+    Part("bad-store", "a store that refuses, breaks off, drips, lies", bad_store, BUILD, ("build",)),
     Part("spark-short", "Spark, the short story, SQLite and local files", spark_short,
          (*BUILD, "spark"), ("build", "spark")),
     Part("rck-pg", "Apache's compatibility kit on PostgreSQL", rck_pg, (*PG, "kit"), ("build",)),
