@@ -45,6 +45,8 @@
         "Endpoints that warehouses may have: HOST[:PORT], *.DOMAIN or *; unset: the clouds' own")   \
     X(warehouse_folders, LIST, "FIRN_WAREHOUSE_FOLDERS", "", 0, 0,                                 \
         "Folders, as file:///PATH, in which further warehouses may lie; unset: none")              \
+    X(warehouse_allow, LIST, "FIRN_WAREHOUSE_ALLOW", "", 0, 0,                                     \
+        "Findings of a trial of the default warehouse's storage that are let pass")                 \
     X(allowed_locations, LIST, "FIRN_ALLOWED_LOCATIONS", "", 0, 0,                                 \
         "Further bases that clients may name when they create or register tables")                 \
     X(s3_endpoint, TEXT, "FIRN_S3_ENDPOINT", "", 0, 0, "URL of an S3 store other than AWS")        \

@@ -78,6 +78,8 @@ static int run_check(const struct config *conf, char *const *words, struct err *
     line("warehouse", serve_open_store(arena, &now, secrets, &store, err), err, &ok);
     if (store)
         line("storage", store_probe(store, err) && vend_probe(store, err), err, &ok);
+    if (store && store_warning(store).n > 0)
+        printf("%-14s %.*s\n", "warning", STR_ARG(store_warning(store)));
     return ok ? 0 : 1;
 }
 

@@ -20,7 +20,7 @@ enum { PAGE = 100, NAME_MAX_BYTES = 128 };
 
 /* The members of a profile, as they lie in the row. */
 static const char *const members[] = {
-    "storage", "credentials", "allowed-locations", "delegation", "defaults", "overrides"};
+    "storage", "credentials", "allowed-locations", "delegation", "allow", "defaults", "overrides"};
 
 /* Of the credentials: never in a row. */
 static const char *const secret_members[] = {
@@ -52,8 +52,9 @@ static bool db_failed(struct err *err)
 /* A warehouse under way: its row, and the row's profile as JSON that the arena holds. */
 struct house {
     struct sql_warehouse row;
-    json_t *profile; /* NULL: the settings describe it */
-    struct str keys; /* that came with the request, one a line; absent: none */
+    json_t *profile;    /* NULL: the settings describe it */
+    struct str keys;    /* that came with the request, one a line; absent: none */
+    struct str warning; /* of a trial of its storage */
 };
 
 static bool read_row(
@@ -98,6 +99,8 @@ static json_t *document(const struct house *h)
         if (member)
             json_object_set(doc, members[i], member);
     }
+    if (h->warning.n > 0)
+        json_object_set_new(doc, "warning", text_json(h->warning));
     return doc;
 }
 
@@ -331,8 +334,7 @@ static void store_conf_of(
     }
 }
 
-static bool try_storage(
-    struct arena *a, const struct manage *m, struct house *h, struct str *warning, struct err *err)
+static bool try_storage(struct arena *a, const struct manage *m, struct house *h, struct err *err)
 {
     AUTO(store_close) struct store *store = NULL;
     struct store_conf conf;
@@ -340,7 +342,7 @@ static bool try_storage(
     store_conf_of(a, m, h, &conf);
     if (!store_open(&conf, &store, err) || !store_probe(store, err) || !vend_probe(store, err))
         return as_refusal(h, err);
-    *warning = arena_dup(a, store_warning(store));
+    h->warning = arena_dup(a, store_warning(store));
     return true;
 }
 
@@ -348,7 +350,7 @@ static bool touches_storage(const json_t *body)
 {
     return json_object_get(body, "storage") || json_object_get(body, "credentials") ||
            json_object_get(body, "base-location") || json_object_get(body, "allowed-locations") ||
-           json_object_get(body, "delegation");
+           json_object_get(body, "delegation") || json_object_get(body, "allow");
 }
 
 /* Told before anything else that is wrong with a second warehouse of the name. */
@@ -366,13 +368,11 @@ static bool name_is_free(
 static bool settle(
     struct arena *a, const struct manage *m, struct house *h, const json_t *body, struct err *err)
 {
-    struct str ignored;
-
     TRY(profile_check(a, m->conf, h->row.base, h->profile, err));
     TRY(name_is_free(a, m, h, err));
     TRY(each(a, m, apart, h, err));
     if (touches_storage(body))
-        TRY(try_storage(a, m, h, &ignored, err));
+        TRY(try_storage(a, m, h, err));
     h->row.profile = dump(a, h->profile);
     return true;
 }
@@ -470,17 +470,16 @@ bool manage_change(struct arena *a, const struct manage *m, struct str named, co
 bool manage_check(
     struct arena *a, const struct manage *m, struct str named, struct str *out, struct err *err)
 {
-    struct str warning = {NULL, 0};
     struct house h = {0};
 
     TRY(find(a, m, named, &h, err));
     json_t *doc = json_hold(a, json_object());
-    bool ok = try_storage(a, m, &h, &warning, err);
+    bool ok = try_storage(a, m, &h, err);
     json_object_set_new(doc, "ok", json_boolean(ok));
     if (!ok)
         json_object_set_new(doc, "message", json_string(err->msg));
-    if (warning.n > 0)
-        json_object_set_new(doc, "warning", text_json(warning));
+    if (h.warning.n > 0)
+        json_object_set_new(doc, "warning", text_json(h.warning));
     err_clear(err);
     *out = dump(a, doc);
     return true;

@@ -38,6 +38,7 @@ void profile_of_settings(
     *out = (struct store_conf){
         .base = conf->warehouse,
         .allowed = conf->allowed_locations,
+        .allow = conf->warehouse_allow,
         .s3_endpoint = or_null(conf->s3_endpoint),
         .s3_region = or_null(conf->s3_region),
         .s3_role_arn = or_null(conf->s3_role_arn),
@@ -127,6 +128,7 @@ void profile_store(struct arena *a, const struct config *conf, struct str base,
     *out = (struct store_conf){
         .base = arena_printf(a, "%.*s", STR_ARG(base)).p,
         .allowed = texts_at(a, profile, "allowed-locations"),
+        .allow = texts_at(a, profile, "allow"),
         .s3_endpoint = text_at(storage, "endpoint"),
         .gcs_endpoint = text_at(storage, "endpoint"),
         .gcs_project = text_at(storage, "project-id"),

@@ -227,12 +227,12 @@ static bool make_base(char *path, struct err *err)
 /* A folder in which everybody may replace everybody's files is worth a word to the operator. */
 static void warn_if_open(struct store *s, const char *path, const struct stat *st)
 {
-    if (s->warning || !(st->st_mode & S_IWOTH) || (st->st_mode & S_ISVTX))
+    if (!(st->st_mode & S_IWOTH) || (st->st_mode & S_ISVTX))
         return;
     char text[URI_TEXT + 64];
     (void)snprintf(
         text, sizeof(text), "the folder %s may be written by every user of this machine", path);
-    s->warning = xstrdup(text);
+    store__warn(s, text);
 }
 
 static bool has_openat2(const struct root *r)

@@ -40,6 +40,11 @@ static void s3_forget_condition(struct store *s)
     atomic_store(&s->s3->no_condition, true);
 }
 
+static bool s3_has_condition(const struct store *s)
+{
+    return !atomic_load(&s->s3->no_condition);
+}
+
 static bool read_endpoint(struct s3 *s3, const char *uri, struct err *err)
 {
     struct endpoint e;
@@ -460,5 +465,6 @@ const struct store_ops store__s3_ops = {
     .make_dir = NULL, /* a bucket has no folders */
     .list = s3_list,
     .forget_condition = s3_forget_condition,
+    .has_condition = s3_has_condition,
     .vend = &vend__s3,
 };

@@ -81,8 +81,10 @@ bool store_open(const struct store_conf *conf, struct store **out, struct err *e
         n++;
     AUTO(store_close) struct store *s = xcalloc(1, sizeof(*s));
     s->roots = xcalloc(n, sizeof(*s->roots));
+    TRY(findings_named(conf->allow, &s->allow, err));
     TRY(roots_open(s, conf, err));
     TRY(vend__new(s, conf, &s->vend, err));
+    findings_log(store_base(s), s->allow);
     *out = TAKE(s);
     return true;
 }
@@ -299,19 +301,31 @@ bool store_list_folders(struct arena *a, struct store *s, struct str uri, size_t
     return true;
 }
 
-/* A second writer of the name must be refused. A store that lets it through is usable, since no
- * two objects get the same name, but from now on it is asked first. */
+/* A second writer of the name must be refused by the store itself. Where that is not asked for, no
+ * two objects get the same name, but from now on it is looked first whether it is taken. */
 static bool probe_condition(struct store *s, struct str uri, struct err *err)
 {
     struct str other = STR("firn, second writer");
-    if (!store_put_new(s, uri, &other, 1, "text/plain", err))
-        return err->kind == ERR_STORE_EXISTS;
-    if (s->roots[0].ops->forget_condition)
-        s->roots[0].ops->forget_condition(s);
-    if (!s->warning)
-        s->warning = xstrdup("the store ignores If-None-Match, so that of two writers of one name "
-                             "the second wins");
-    return true;
+    const struct store_ops *ops = s->roots[0].ops;
+    bool ignored = store_put_new(s, uri, &other, 1, "text/plain", err);
+    if (!ignored && err->kind != ERR_STORE_EXISTS)
+        return false;
+    if (ignored && ops->forget_condition)
+        ops->forget_condition(s);
+    return (!ignored && (!ops->has_condition || ops->has_condition(s))) ||
+           store__found(s, FINDING_CONDITION_IGNORED, err);
+}
+
+/* In a folder of its own, however much lies beneath the base. */
+static bool probe_list(struct arena *a, struct store *s, struct str folder, struct err *err)
+{
+    struct store_entry *e = NULL;
+    size_t n = 0;
+    if (!store_list(a, s, folder, 10, &e, &n, err))
+        return err->kind == ERR_STORE_DENIED && store__found(s, FINDING_LIST_DENIED, err);
+    return n == 1 || err_set(err, ERR_INTERNAL,
+                         "%.*s holds the object that was written, and the store lists %zu",
+                         STR_ARG(folder), n);
 }
 
 /* The object holds what was written. */
@@ -332,9 +346,13 @@ bool store_probe(struct store *s, struct err *err)
     uuid_v4(id);
     AUTO(arena_free) struct arena *a = arena_new();
     struct str text = STR("firn"), base = store_base(s);
-    struct str uri = arena_printf(a, "%.*s/.firn-probe-%s", STR_ARG(base), id);
+    struct str folder = arena_printf(a, "%.*s/.firn-probe-%s", STR_ARG(base), id);
+    /* A local folder would stay, and can be listed by whoever may write into it. */
+    bool local = store_is_file(base);
+    struct str uri = local ? folder : arena_printf(a, "%.*s/object", STR_ARG(folder));
     TRY(store_put_new(s, uri, &text, 1, "text/plain", err));
-    bool good = probe_read(s, uri, text, err) && probe_condition(s, uri, err);
+    bool good = probe_read(s, uri, text, err) && (local || probe_list(a, s, folder, err)) &&
+                probe_condition(s, uri, err);
     struct err ignored;
     bool gone = store_delete(s, uri, good ? err : &ignored);
     return good && gone;

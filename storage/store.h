@@ -42,7 +42,8 @@ struct store_conf {
     const char *client_endpoint; /* where clients find the store; NULL: where the server does */
     enum store_share { STORE_SHARE_NONE, STORE_SHARE_KEYS } vend_static; /* the store's own keys */
     enum store_style { STORE_STYLE_AUTO, STORE_STYLE_PATH, STORE_STYLE_VIRTUAL } s3_style;
-    int s3_deadline_ms; /* of one operation with all its retries; 0: 20,000 */
+    const char *const *allow; /* findings of a trial to let pass (finding.h), NULL-ended or NULL */
+    int s3_deadline_ms;       /* of one operation with all its retries; 0: 20,000 */
 };
 
 /* Opens what the base and the allowed locations need; waits for no network. file: bases are
@@ -70,7 +71,7 @@ bool location_within(const struct location *inner, const struct location *outer)
 MUST bool store_check(struct arena *a, const struct store *s, struct str uri, struct err *err);
 /* The base as configured, without trailing slash: spelled as the operator spelled it. */
 struct str store_base(const struct store *s);
-/* A sentence for the operator about what store_open or store_probe found; absent: nothing. */
+/* Sentences for the operator about what store_open and the trials found; absent: nothing. */
 struct str store_warning(const struct store *s);
 /* Does this store keep its objects as files of this machine? (A load then checks the file.) */
 bool store_is_file(struct str uri);
@@ -112,6 +113,7 @@ bool store_is_scrap(struct str uri);
 /* Folders right beneath the folder uri, without trailing slash, size or time. */
 MUST bool store_list_folders(struct arena *a, struct store *s, struct str uri, size_t limit,
     struct store_entry **out, size_t *n_out, struct err *err);
-/* Can the base be written, read back and deleted? For firn check, which then looks at
- * store_warning. */
+/* Can the base be written, read back, listed and deleted, and does of two writers of a name the
+ * first one win? ERR_INTERNAL also for a finding that is not allowed; store_warning tells of those
+ * that are. */
 MUST bool store_probe(struct store *s, struct err *err);

@@ -1,6 +1,7 @@
 /* What store.c and the schemes share: the open store, its roots, the functions of a scheme. */
 #pragma once
 
+#include "finding.h"
 #include "store.h"
 
 enum { URI_MAX = 1024, URI_TEXT = URI_MAX + 8 };
@@ -29,6 +30,7 @@ struct store {
     struct gcs *gcs;
     struct vend *vend; /* NULL: clients get no credentials */
     char *warning;
+    uint32_t allow, found; /* findings, as bits: let pass; seen by a trial and let pass */
 };
 
 /* A URI taken apart, found beneath a root. */
@@ -68,6 +70,7 @@ struct store_ops {
     bool (*list)(struct store *s, const struct place *p, struct entries *out, struct err *err);
     /* From now on put_new looks first. NULL: a store that always honours the condition. */
     void (*forget_condition)(struct store *s);
+    bool (*has_condition)(const struct store *s); /* false: it looks first; NULL: true */
     const struct vend_kind *vend; /* how clients get credentials; NULL: they get none */
 };
 extern const struct store_ops store__file_ops;
@@ -84,6 +87,12 @@ MUST bool store__place(const struct store *s, struct str uri, struct place *out,
 MUST bool vend__new(
     struct store *s, const struct store_conf *conf, struct vend **out, struct err *err);
 void vend__free(struct vend **v);
+
+/* finding.c. A trial has found something: a warning where it is allowed, else false and
+ * ERR_INTERNAL, which names it. */
+MUST bool store__found(struct store *s, enum finding f, struct err *err);
+/* Adds a sentence to what store_warning says. */
+void store__warn(struct store *s, const char *text);
 
 /* file.c, for the fast lane and for the test of the way without openat2. */
 bool file__present(const struct place *p);

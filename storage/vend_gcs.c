@@ -107,8 +107,7 @@ static bool cannot_grow(
     struct str boundary;
     TRY(boundary_for_folder(a, &elsewhere, BOUNDARY_WRITE, &boundary, err));
     if (google_token_within(&service, keys, boundary, &more, err))
-        return err_set(
-            err, ERR_INTERNAL, "whoever has a limited token can get one with other limits for it");
+        return store__found(v->store, FINDING_VENDED_TOKEN_WIDENED, err);
     if (err->kind == ERR_UNAVAILABLE)
         return err_wrap(err, "a limited token was tried at the token service");
     err_clear(err);

@@ -178,10 +178,7 @@ static bool cannot_assume(struct arena *a, const struct vend *v, const struct cr
     if (endpoint.n > 0)
         service.endpoint = endpoint;
     if (sts_assume_role(&service, keys, &role, &more, err))
-        return err_set(err, ERR_INTERNAL,
-            "whoever has vended credentials can get those of the whole role with them: its trust "
-            "policy must name who may assume it, or clients need an endpoint without a token "
-            "service");
+        return store__found(v->store, FINDING_VENDED_ROLE_ASSUMED, err);
     if (err->kind == ERR_UNAVAILABLE)
         return false;
     err_clear(err);

@@ -3,13 +3,14 @@ service and the store are ours, so that keys live seconds; the store limits noth
 
 import base64
 import json
+import re
 import secrets
 import time
 
 import pytest
 
 from firn_client import SLOWNESS, Api, in_parallel, ns_path, simple
-from firn_server import Server
+from firn_server import ROOT, Server
 from identity_stub import Identity, Keys, Store
 
 ASKS = {"X_Iceberg_Access_Delegation": "vended-credentials"}
@@ -149,19 +150,72 @@ def test_a_service_that_refuses(api, firn, table, identity):
     table.load().ok()
 
 
-def test_a_store_that_limits_nothing(api, firn, store, identity):
-    """Neither `firn check` nor the administration lets it pass, and nothing of the trial stays."""
-    done = firn.run("check")
-    assert done.returncode == 1 and "does not limit vended credentials" in done.stdout + done.stderr
+def open_house(firn, store, identity):
+    """A warehouse on the store that limits nothing."""
     pair = firn.extra
-    body = {"name": "open", "base-location": "s3://bucket/open", "delegation": ["vended-credentials"],
+    return {"name": "open", "base-location": "s3://bucket/open", "delegation": ["vended-credentials"],
             "storage": {"type": "s3", "endpoint": store.url, "region": "us-east-1", "sts-endpoint": identity.url,
                         "vend-role-arn": identity.role},
             "credentials": {"type": "static", "access-key-id": pair["FIRN_S3_ACCESS_KEY_ID"],
                             "secret-access-key": pair["FIRN_S3_SECRET_ACCESS_KEY"]}}
-    api.post("/management/v1/warehouses", body).fails(400, contains="does not limit vended credentials")
+
+
+def test_a_store_that_limits_nothing(api, firn, store, identity):
+    """Neither `firn check` nor the administration lets it pass, and nothing of the trial stays."""
+    done = firn.run("check")
+    assert done.returncode == 1 and "(vended-sibling-read, " in done.stdout + done.stderr
+    body = open_house(firn, store, identity)
+    api.post("/management/v1/warehouses", body).fails(400, contains="(vended-sibling-read, ")
     assert not [key for key in store.objects if ".firn-probe" in key]
     identity.mode = "broken"
     api.post("/management/v1/warehouses", body).fails(400)
     identity.mode = "good"
     api.post("/management/v1/warehouses", body | {"delegation": []}).ok()
+
+
+def findings():
+    """All that a trial can find, in its order."""
+    return re.findall(r'X\(\w+, "([\w-]+)"', (ROOT / "storage/finding.h").read_text())
+
+
+def test_findings_are_allowed_one_by_one(api, firn, store, identity):
+    """Each by its own name and only by it; what is let pass is told in the answer, by a check and in the log."""
+    body = open_house(firn, store, identity)
+    allow = []
+    while (answer := api.post("/management/v1/warehouses", body | {"allow": allow})).status != 200:
+        found = re.search(r"\(([\w-]+), which a warehouse has to allow", answer.fails(400)["message"]).group(1)
+        assert found not in allow
+        allow.append(found)
+    assert allow == [f for f in findings() if f.startswith("vended-") and f not in ("vended-list-denied", "vended-token-widened")]
+    house = answer.json
+    assert house["allow"] == allow
+    told = [house["warning"], api.post("/management/v1/warehouses/open/check").ok().json["warning"]]
+    for name in allow:
+        firn.wait_log(f"level=warn event=finding .*s3://bucket/open: {name} is allowed")
+    assert "warning" not in api.get("/management/v1/warehouses/open").ok().json
+    assert not [key for key in store.objects if ".firn-probe" in key]
+    api.post("/management/v1/warehouses/open", {"allow": allow[1:]}).fails(400, contains=f"({allow[0]}, ")
+    assert api.get("/management/v1/warehouses/open").ok().json["allow"] == allow
+    firn.stop()  # who has the database of SQLite
+    told.append(firn.run("warehouse", "check", "open").stdout)
+    told.append(firn.run("check", env={"FIRN_WAREHOUSE_ALLOW": ",".join(allow)}).stdout)
+    assert "FAILED" not in told[-1]
+    for text in told:
+        assert [name for name in allow if f"{name}, which is allowed: " not in text] == [], text
+
+
+def test_findings_that_are_none(api, firn, store, identity):
+    """A name that is not known is refused, with those that are; so is one in the settings."""
+    body = open_house(firn, store, identity) | {"allow": ["list-denied", "everything"]}
+    api.post("/management/v1/warehouses", body).fails(400, contains="no finding everything, expected one of list-denied, ")
+    api.post("/management/v1/warehouses", body | {"allow": [""]}).fails(400)
+    api.post("/management/v1/warehouses", body | {"allow": "list-denied"}).fails(400)
+    done = firn.run("check", env={"FIRN_WAREHOUSE_ALLOW": "everything"})
+    assert done.returncode == 1 and "no finding everything" in done.stdout
+
+
+def test_findings_are_in_readme():
+    text = (ROOT / "README.md").read_text()
+    for name in findings():
+        stem, _, end = name.rpartition("-")
+        assert f"`{name}`" in text or re.search(rf"`{stem}-\w+`.*`-{end}`", text), name

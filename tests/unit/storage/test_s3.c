@@ -270,8 +270,8 @@ END_TEST
 
 START_TEST(test_s3_put__store_without_conditions)
 {
-    PLAY({.answer = NO_CONDITION}, {.answer = ABSENT}, {.answer = OK}, {.answer = ABSENT},
-        {.answer = OK}, {.answer = PRESENT});
+    PLAY({.answer = NO_CONDITION}, {.answer = FAILS("404 Not Found", "NoSuchKey")}, {.answer = OK},
+        {.answer = FAILS("404 Not Found", "NoSuchKey")}, {.answer = OK}, {.answer = PRESENT});
     put_works();
     ck_assert(stub_saw(1, "HEAD /bucket/wh/t/1.json "));
     ck_assert(!stub_saw(2, "if-none-match"));
@@ -460,7 +460,8 @@ END_TEST
 
 START_TEST(test_s3_get__kinds_of_errors)
 {
-    PLAY({.answer = FAILS("404 Not Found", "NoSuchKey")}, {.answer = ABSENT},
+    PLAY({.answer = FAILS("404 Not Found", "NoSuchKey")},
+        {.answer = FAILS("404 Not Found", "NoSuchKey")},
         {.answer = FAILS("404 Not Found", "NoSuchBucket")},
         {.answer = FAILS("403 Forbidden", "AccessDenied")},
         {.answer = ANSWER(
@@ -553,7 +554,7 @@ END_TEST
 
 START_TEST(test_s3_exists__head)
 {
-    PLAY({.answer = PRESENT}, {.answer = ABSENT},
+    PLAY({.answer = PRESENT}, {.answer = FAILS("404 Not Found", "NoSuchKey")},
         {.answer = "HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n"});
     bool there = false;
     ck_assert(store_exists(s, STR(OBJECT), &there, &err) && there);
@@ -678,11 +679,57 @@ END_TEST
 
 START_TEST(test_s3_probe__condition_ignored)
 {
+    static const char *const allow[] = {"condition-ignored", "list-denied", NULL};
+    conf.allow = allow;
     PLAY({.answer = OK}, {.answer = ANSWER("200 OK", "Content-Length: 4\r\n", "firn")},
-        {.answer = OK}, {.answer = GONE}, {.answer = PRESENT});
+        {.answer = FAILS("403 Forbidden", "AccessDenied")}, {.answer = OK}, {.answer = GONE},
+        {.answer = PRESENT});
     ck_assert_msg(store_probe(s, &err), "%s", err.msg);
     ck_assert_ptr_nonnull(strstr(store_warning(s).p, "If-None-Match"));
+    ck_assert_ptr_nonnull(strstr(store_warning(s).p, "list-denied"));
     put_fails(ERR_STORE_EXISTS); /* now it is asked first */
+}
+END_TEST
+
+START_TEST(test_s3_probe__findings_refuse)
+{
+    PLAY({.answer = OK}, {.answer = ANSWER("200 OK", "Content-Length: 4\r\n", "firn")},
+        {.answer = FAILS("403 Forbidden", "AccessDenied")}, {.answer = GONE});
+    ck_assert(!store_probe(s, &err));
+    ck_assert_ptr_nonnull(strstr(err.msg, "(list-denied, "));
+}
+END_TEST
+
+START_TEST(test_s3_probe__one_finding_does_not_allow_another)
+{
+    static const char *const allow[] = {"list-denied", NULL};
+    conf.allow = allow;
+    PLAY({.answer = OK}, {.answer = ANSWER("200 OK", "Content-Length: 4\r\n", "firn")},
+        {.answer = FAILS("403 Forbidden", "AccessDenied")}, {.answer = OK}, {.answer = GONE});
+    ck_assert(!store_probe(s, &err));
+    ck_assert_ptr_nonnull(strstr(err.msg, "(condition-ignored, "));
+}
+END_TEST
+
+START_TEST(test_s3_probe__store_without_conditions)
+{
+    static const char *const allow[] = {"list-denied", NULL};
+    conf.allow = allow;
+    PLAY({.answer = FAILS("501 Not Implemented", "NotImplemented")},
+        {.answer = FAILS("404 Not Found", "NoSuchKey")}, {.answer = OK},
+        {.answer = ANSWER("200 OK", "Content-Length: 4\r\n", "firn")},
+        {.answer = FAILS("403 Forbidden", "AccessDenied")}, {.answer = PRESENT}, {.answer = GONE});
+    ck_assert(!store_probe(s, &err));
+    ck_assert_ptr_nonnull(strstr(err.msg, "(condition-ignored, "));
+}
+END_TEST
+
+START_TEST(test_s3_open__findings_that_are_none)
+{
+    static const char *const allow[] = {"list-denied", "anything", NULL};
+    conf.allow = allow;
+    ck_assert(!store_open(&conf, &s, &err));
+    ck_assert_ptr_nonnull(strstr(err.msg, "no finding anything, expected one of list-denied, "));
 }
 END_TEST
 
@@ -777,6 +824,10 @@ static void add_rest(TCase *tc)
     tcase_add_test(tc, test_s3__an_object_that_looks_like_an_error);
     tcase_add_test(tc, test_s3__errors_under_a_200_for_ever);
     tcase_add_test(tc, test_s3_probe__condition_ignored);
+    tcase_add_test(tc, test_s3_probe__findings_refuse);
+    tcase_add_test(tc, test_s3_probe__one_finding_does_not_allow_another);
+    tcase_add_test(tc, test_s3_probe__store_without_conditions);
+    tcase_add_test(tc, test_s3_open__findings_that_are_none);
     tcase_add_test(tc, test_s3_open__refused);
 }
 
