@@ -233,6 +233,22 @@ def rgw(run):
     api(run, "release", "-k", "table or commit or vending", env=run.postgres().environment() | env)
 
 
+# What writes, lists, deletes and tries a store.
+OF_STORES = ("test_create.py", "test_staged.py", "test_metadata_files.py", "test_purge.py", "test_warehouses.py")
+
+
+def versitygw(run):
+    env = run.versitygw().environment()
+    meson_tests(run, "release", "storage/s3-live", env=env, suites=("s3",))
+    pytest(run, "tests/stores/test_versitygw.py", "release")
+    pytest(run, f"tests/api/{OF_STORES[0]}", "release", *(f"tests/api/{name}" for name in OF_STORES[1:]),
+           "-n", "3", "--dist", "worksteal", env=env)
+
+
+def s3proxy(run):
+    pytest(run, "tests/stores/test_s3proxy.py", "release")
+
+
 # --- real judges ----------------------------------------------------------------------
 
 
@@ -385,6 +401,9 @@ PARTS = (
     Part("fuzz", "corpora and a short run of every fuzz target", fuzz, ("build", "clang"), ("build",)),
     Part("rgw", "object storage and tables on Ceph RGW", rgw, (*PG, "rgw"), ("build",)),
     Part("s3", "object storage on SeaweedFS, botocore judges signatures", s3, BUILD, ("build",)),
+    Part("versitygw", "object storage on versitygw, which is strict about signatures", versitygw,
+         (*BUILD, "versitygw"), ("build",)),
+    Part("s3proxy", "a trial finds that S3Proxy passes over conditions", s3proxy, (*BUILD, "s3proxy"), ("build",)),
     Part("pyiceberg-pg", "PyIceberg on PostgreSQL and SeaweedFS", pyiceberg_pg, PG, ("build",)),
     Part("pyiceberg-sqlite", "PyIceberg on SQLite and local files", pyiceberg_sqlite, BUILD, ("build",)),
     Part("readme", "what README shows: ./run, clients, curl, settings", readme, (*BUILD, "spark"),

@@ -24,7 +24,10 @@ CLIENTS = ROOT / "tests/clients"
 ICEBERG_JS = CACHE / "iceberg-js"
 GO = CACHE / "go"
 ICEBERG_GO = GO / "iceberg-go"
-GO_AT_LEAST = (1, 25, 9)  # what iceberg-go asks for
+VERSITYGW = GO / "versitygw"
+VERSITYGW_MODULE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
+S3PROXY = JARS / "s3proxy-2.6.0-jar-with-dependencies.jar"
+GO_AT_LEAST = (1, 25, 9)  # what iceberg-go and versitygw ask for
 
 PACKAGES = {
     "build": "gcc libc6-dev pkgconf meson ninja-build check libmicrohttpd-dev libjansson-dev libpq-dev "
@@ -33,6 +36,7 @@ PACKAGES = {
     "python": "python3 python3-venv python3-pip curl strace",
     "spark": "openjdk-17-jre-headless maven",
     "kit": "openjdk-17-jdk-headless maven",
+    "s3proxy": "openjdk-17-jre-headless maven curl",
     "postgres": "postgresql-15",
     "rgw": "radosgw ceph-osd ceph-mon ceph-common curl",
     "haproxy": "haproxy",
@@ -132,18 +136,23 @@ def python_and_packages(needs):
     python_environment(needs)
     if "node" in needs:
         iceberg_js()
-    if "go" in needs and not machine_go():
-        iceberg_go(python_go())
+    if {"go", "versitygw"} & set(needs) and not machine_go():
+        go_programs(needs, python_go)
+
+
+def maven_jar(artifact, file):
+    JARS.mkdir(parents=True, exist_ok=True)
+    if file.exists():
+        return
+    say(f"  maven {artifact}")
+    attempt(["mvn", "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy",
+             f"-Dartifact={artifact}", f"-DoutputDirectory={JARS}"], artifact, cwd="/")
 
 
 def maven_jars():
-    JARS.mkdir(parents=True, exist_ok=True)
     for artifact in MAVEN_JARS:
         _, name, version = artifact.split(":")
-        if not (JARS / f"{name}-{version}.jar").exists():
-            say(f"  maven {artifact}")
-            attempt(["mvn", "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy",
-                     f"-Dartifact={artifact}", f"-DoutputDirectory={JARS}"], artifact, cwd="/")
+        maven_jar(artifact, JARS / f"{name}-{version}.jar")
 
 
 def kit():
@@ -157,6 +166,8 @@ def maven(needs):
         maven_jars()
     if "kit" in needs:
         kit()
+    if "s3proxy" in needs:
+        maven_jar("org.gaul:s3proxy:2.6.0:jar:jar-with-dependencies", S3PROXY)
 
 
 # --- JavaScript, Go ---------------------------------------------------------------
@@ -219,6 +230,16 @@ def python_go():
     return site_packages() / "go/bin/go"
 
 
+def go_environment(**more):
+    GO.mkdir(parents=True, exist_ok=True)
+    return os.environ | {"GOCACHE": str(GO / "build"), "GOMODCACHE": str(GO / "modules"), "GOTOOLCHAIN": "local",
+                         "GOFLAGS": "-modcacherw -buildvcs=false", "GOWORK": "off"} | more
+
+
+# unoptimised: half of the time it takes to compile
+GO_FLAGS = ("-gcflags=all=-N -l", "-ldflags=-s -w")
+
+
 def iceberg_go(program):
     source = CLIENTS / "iceberg_go"
     stamp = GO / ".stamp"
@@ -226,13 +247,26 @@ def iceberg_go(program):
     if stamp.exists() and stamp.read_text() == want and ICEBERG_GO.exists():
         return
     say("  go build iceberg-go")
-    env = os.environ | {"GOCACHE": str(GO / "build"), "GOMODCACHE": str(GO / "modules"), "GOTOOLCHAIN": "local",
-                        "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false", "GOWORK": "off"}
-    GO.mkdir(parents=True, exist_ok=True)
-    # unoptimised: half of the time it takes to compile
-    attempt([str(program), "build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", str(ICEBERG_GO), "."],
-            "go build", cwd=source, env=env)
+    attempt([str(program), "build", *GO_FLAGS, "-o", str(ICEBERG_GO), "."], "go build", cwd=source,
+            env=go_environment(GOFLAGS="-mod=readonly -modcacherw -buildvcs=false"))
     stamp.write_text(want)
+
+
+def versitygw(program):
+    stamp = GO / ".versitygw"
+    if stamp.exists() and stamp.read_text() == VERSITYGW_MODULE and VERSITYGW.exists():
+        return
+    say(f"  go install {VERSITYGW_MODULE}")
+    attempt([str(program), "install", *GO_FLAGS, VERSITYGW_MODULE], "versitygw", cwd="/", env=go_environment(GOBIN=str(GO)))
+    stamp.write_text(VERSITYGW_MODULE)
+
+
+def go_programs(needs, find):
+    """One after the other: each takes all cores."""
+    if "go" in needs:
+        iceberg_go(find())
+    if "versitygw" in needs:
+        versitygw(find())
 
 
 # --- the image --------------------------------------------------------------------
@@ -252,10 +286,10 @@ def prepare(needs):
     jobs = []
     if "python" in needs:
         jobs.append(lambda: python_and_packages(needs))
-    if "spark" in needs or "kit" in needs:
+    if {"spark", "kit", "s3proxy"} & set(needs):
         jobs.append(lambda: maven(needs))
-    if "go" in needs and (program := machine_go()):
-        jobs.append(lambda: iceberg_go(program))
+    if {"go", "versitygw"} & set(needs) and machine_go():
+        jobs.append(lambda: go_programs(needs, machine_go))
     if "engine" in needs:
         jobs.append(base_image)
     with concurrent.futures.ThreadPoolExecutor(len(jobs) or 1) as pool:

@@ -169,6 +169,12 @@ class S3(Service):
             "FIRN_TEST_S3_ACCESS_KEY": self["ACCESS_KEY"],
             "FIRN_TEST_S3_SECRET_KEY": self["SECRET_KEY"],
             "FIRN_TEST_S3_BUCKET": self["BUCKET"],
+        }
+
+
+class S3WithTokens(S3):
+    def environment(self):
+        return super().environment() | {
             "FIRN_TEST_STS_ENDPOINT": self["STS_ENDPOINT"],
             "FIRN_TEST_STS_ACCESS_KEY": self["STS_ACCESS_KEY"],
             "FIRN_TEST_STS_SECRET_KEY": self["STS_SECRET_KEY"],
@@ -179,7 +185,7 @@ class S3(Service):
         }
 
 
-class Seaweed(S3):
+class Seaweed(S3WithTokens):
     script = "seaweedfs.sh"
     ports = 8
 
@@ -214,6 +220,28 @@ class Gcs(Service):
         return [line for line in key.splitlines() if line and not line.startswith("-")]
 
 
-class Rgw(S3):
+class Rgw(S3WithTokens):
     script = "rgw.sh"
     ports = 16
+
+
+class Versitygw(S3):
+    """Strict: checks the region that a signature names, and the digest of the body."""
+
+    script = "versitygw.sh"
+
+    def settings(self):
+        return {"VERSITYGW": os.environ.get("FIRN_TEST_VERSITYGW", "versitygw")}
+
+
+class S3Proxy(S3):
+    """A clone that passes over conditions, or with mode "strict" answers 501 to them."""
+
+    script = "s3proxy.sh"
+
+    def __init__(self, folder, mode="ignore"):
+        super().__init__(folder)
+        self.mode = mode
+
+    def settings(self):
+        return {"S3PROXY": os.environ.get("FIRN_TEST_S3PROXY", "s3proxy.jar"), "S3PROXY_MODE": self.mode}

@@ -189,6 +189,9 @@ class Run:
     def rgw(self):
         return self.suite.service("rgw", services.Rgw)
 
+    def versitygw(self):
+        return self.suite.service("versitygw", services.Versitygw)
+
     def keep(self):
         """Logs, reports and what a fuzzer found outlive the folder of the run."""
         for path in self.folder.rglob("*"):
@@ -307,7 +310,8 @@ def main(names):
 
     shutil.rmtree(KEPT, ignore_errors=True)
     KEPT.mkdir(parents=True)
-    os.environ["FIRN_TEST_WEED"] = str(prepare.VENV / "bin/weed")
+    os.environ |= {"FIRN_TEST_WEED": str(prepare.VENV / "bin/weed"), "FIRN_TEST_VERSITYGW": str(prepare.VERSITYGW),
+                   "FIRN_TEST_S3PROXY": str(prepare.S3PROXY)}
     suite, total = Suite(), Result()
     signal.signal(signal.SIGINT, stop_on_signal)
     signal.signal(signal.SIGTERM, stop_on_signal)
