@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -198,6 +199,7 @@ static int run(const struct command *command, int argc, char **argv)
         words[n] = argv[n + 2];
     int code = 2;
     if (config_load(arena, argc - 2 - n, argv + 2 + n, environ, &conf, &err)) {
+        (void)prctl(PR_SET_DUMPABLE, conf.core_dumps ? 1 : 0);
         open_log(&conf);
         fetch_global_init();
         code = command->run(&conf, words, &err);

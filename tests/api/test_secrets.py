@@ -1,10 +1,19 @@
 """Planted secrets never reach a log, an answer, a metric or the list of processes."""
 
+import contextlib
 import pathlib
+import resource
+import secrets
+import signal
+import subprocess
+import sys
 import urllib.request
 
-from firn_client import Api, ns_path
-from firn_server import Server
+import pytest
+
+import held
+from firn_client import Answer, Api, check_secrets, ns_path
+from firn_server import ROOT, Server
 
 CANARIES = {"FIRN_S3_SECRET_ACCESS_KEY": "canary-key-5f2e", "FIRN_S3_SESSION_TOKEN": "canary-session-91ab"}
 BEARER, BASIC, SIGNED = "canary-bearer-77c1", "canary-basic-0d4e", "canary-signature-b3f8"
@@ -61,3 +70,61 @@ def test_errors_tell_nothing_of_the_inside(api, ns):
         text = answer.error["message"]
         for word in (".c:", "jansson", "sqlite", "SELECT ", "INSERT ", "libpq", "curl", "errno", "0x", "malloc"):
             assert word.lower() not in text.lower(), text
+
+
+def test_a_leak_would_be_seen(tmp_path, monkeypatch):
+    """In an answer, and by what looks through the logs of a run: as it is, encoded, in a core."""
+    monkeypatch.setattr(held, "_held", set())
+    secret = "planted " + secrets.token_hex(12)
+    held.hold(secret)
+    for body in (b'{"error":{"message":"' + secret.encode() + b'"}}', b'{"config":{"s3.session":"' + secret.encode() + b'"}}'):
+        with pytest.raises(AssertionError, match="with a secret"):
+            check_secrets(Answer("GET", "/v1/x", 500, [], body))
+    with pytest.raises(AssertionError):
+        check_secrets(Answer("GET", "/v1/x", 200, [("X-A", secret)], b""))
+    check_secrets(Answer("GET", "/v1/x", 200, [], b'{"config":{"s3.secret-access-key":"' + secret.encode() + b'"}}'))
+    listed = tmp_path / "held"
+    listed.write_text(secret + "\n")
+
+    def search():
+        return subprocess.run([sys.executable, ROOT / "tests/lint/secrets.py", listed, tmp_path / "run"], capture_output=True)
+
+    (tmp_path / "run/service").mkdir(parents=True)
+    (tmp_path / "run/firn-1.log").write_text("level=info\n")
+    (tmp_path / "run/service/.service").touch()
+    (tmp_path / "run/service/iam.json").write_text(secret)
+    assert search().returncode == 0
+    for name in ("firn-2.log", "core", "core.12", "report.xml"):
+        for form in held.spellings(secret):
+            (tmp_path / "run" / name).write_bytes(b"\0\xff" + form.encode() + b"\n")
+            assert search().returncode == 1, (name, form)
+        (tmp_path / "run" / name).unlink()
+
+
+@pytest.fixture
+def with_cores():
+    """Processes of this test leave cores, where the machine lets them."""
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    with contextlib.suppress(ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+        resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    yield
+    resource.setrlimit(resource.RLIMIT_CORE, (before[0], resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def cores(folder):
+    return [path for path in folder.iterdir() if path.name.startswith("core")]
+
+
+def test_no_core_is_left(with_cores):
+    """A server that dies leaves none, unless it was told to."""
+    for setting in ("false", "true"):
+        firn = Server(env={"FIRN_CORE_DUMPS": setting})
+        firn.start()
+        firn.signal(signal.SIGABRT)
+        assert firn.wait() == -signal.SIGABRT
+        if setting == "false":
+            assert not cores(firn.folder)
+        for path in cores(firn.folder):
+            path.unlink()
+        firn.close()

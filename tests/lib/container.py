@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 
 import prepare
+from held import hold
 from prepare import ENGINE, PYTHON, ROOT
 from services import Service, free_ports
 
@@ -155,7 +156,7 @@ class Judge:
         self.env |= {name: str(port) for name, port in self.ports.items()}
         self.env |= {"FIRN_DB_PASSWORD": secrets.token_hex(12), "FIRN_S3_ACCESS_KEY_ID": "compose",
                      "FIRN_S3_SECRET_ACCESS_KEY": secrets.token_hex(16)}
-        self.run.suite.secrets += [self.env["FIRN_DB_PASSWORD"], self.env["FIRN_S3_SECRET_ACCESS_KEY"]]
+        hold(self.env["FIRN_DB_PASSWORD"], self.env["FIRN_S3_SECRET_ACCESS_KEY"])
         self.url = f"http://127.0.0.1:{ports}"
 
     def compose_command(self, *args):

@@ -18,6 +18,8 @@ import urllib.parse
 import jsonschema
 import yaml
 
+import held
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SLOWNESS = float(os.environ.get("FIRN_TEST_SLOWNESS", "1"))
 _BIG = 200_000  # bytes; longer documents are checked with their long arrays shortened
@@ -214,6 +216,12 @@ class Answer:
         if contains is not None:
             assert contains.lower() in error["message"].lower(), f"expected a text with {contains!r}: {self}"
         return error
+
+
+def check_secrets(answer):
+    """No answer holds a secret, but for the credentials that it is there to give."""
+    text = held.without_given(answer.body) + repr(answer.headers).encode()
+    assert not held.found_in(text), f"{answer.method} {answer.path[:200]} was answered {answer.status} with a secret"
 
 
 def check_answer(answer):
@@ -430,6 +438,7 @@ class Api:
             self.close()
             raise
         answer = Answer(method, path, got.status, got.getheaders(), raw)
+        check_secrets(answer)
         if check:
             check_answer(answer)
         return answer

@@ -35,6 +35,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import held
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 _numbers = itertools.count(1)
@@ -80,6 +82,9 @@ class SqliteDatabase:
         return rows
 
     def drop(self):
+        for suffix in ("", "-wal"):
+            path = pathlib.Path(str(self.path) + suffix)
+            assert not path.exists() or not held.found_in(path.read_bytes()), f"{path} holds a secret"
         for suffix in ("", "-wal", "-shm", ".lock", "-lock"):
             pathlib.Path(str(self.path) + suffix).unlink(missing_ok=True)
 
@@ -355,6 +360,7 @@ class Server:
         env.update({k: str(v) for k, v in self.extra.items() if v is not None})
         for name in [k for k, v in self.extra.items() if v is None]:
             env.pop(name, None)
+        held.hold_settings(env)
         return env
 
     @property
@@ -527,7 +533,9 @@ class Server:
     def metrics(self):
         """All samples of /metrics: {'name{label="x"}': value}."""
         with urllib.request.urlopen(f"{self.admin_url}/metrics", timeout=10) as answer:
-            lines = answer.read().decode().splitlines()
+            text = answer.read()
+        assert not held.found_in(text), "the metrics hold a secret"
+        lines = text.decode().splitlines()
         samples = (line.rpartition(" ") for line in lines if line and not line.startswith("#"))
         return {name: float(value) for name, _, value in samples}
 
@@ -548,8 +556,11 @@ class Server:
         """Another command of the binary (check, migrate, health, --version) with the same settings
         and this text on its standard input."""
         full = self.environment() | (env or {})
-        return subprocess.run([self.binary, *args], env=full, cwd=self.folder, text=True,
+        held.hold_settings(full)
+        done = subprocess.run([self.binary, *args], env=full, cwd=self.folder, text=True,
                               input=text, capture_output=True, timeout=timeout)
+        assert not held.found_in((done.stdout + done.stderr).encode()), f"firn {args[0]} prints a secret"
+        return done
 
 
 class Installation(Server):

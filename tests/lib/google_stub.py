@@ -22,6 +22,7 @@ import threading
 import time
 import urllib.parse
 
+from held import hold
 from identity_stub import Service
 
 EMAIL = "firn@firn-test.iam.gserviceaccount.com"
@@ -245,6 +246,7 @@ class Google(Service):
         super().__init__(port)
         self.account, self.upstream, self.life, self.mode, self.bucket = account or Account(), upstream, life, "good", bucket
         self.pod_token = "pod-" + secrets.token_hex(16)  # of another identity provider
+        hold(self.pod_token, *self.account.key.splitlines()[1:-1])
         self.lock = threading.Lock()
         self.tokens = {}
         self.uploads = set()  # that were begun
@@ -268,6 +270,7 @@ class Google(Service):
 
     def draw(self, rules=None, until=None, scope=OAUTH + "cloud-platform"):
         token = "ya29." + secrets.token_urlsafe(48)
+        hold(token)
         with self.lock:
             self.tokens[token] = {"rules": rules, "until": until or time.time() + self.life, "scope": scope}
         return token

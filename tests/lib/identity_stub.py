@@ -21,6 +21,8 @@ import time
 import urllib.parse
 import xml.sax.saxutils
 
+from held import hold
+
 
 class Keys:
     """Every pair that was given, with its token, and when the store stops taking it."""
@@ -36,6 +38,7 @@ class Keys:
                 "until": time.time() + life if life else None}
         with self.lock:
             self.known[pair["id"]] = pair
+        hold(pair["secret"], pair["token"])
         return pair
 
     def revoke_all(self):
@@ -184,6 +187,7 @@ class Identity(Service):
         self.keys, self.life, self.mode = keys, life, "good"
         self.token = "pod-" + secrets.token_hex(16)  # what callers must show
         self.session = "imds-" + secrets.token_hex(16)
+        hold(self.token, self.session)
         self.external_id = None
         self.requests = []
         self.forms = []  # of requests to the security token service

@@ -27,6 +27,8 @@ from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
+from held import hold
+
 SKEW = 15 * 60
 
 
@@ -225,6 +227,7 @@ class S3Stub:
         self.bucket = "bucket"
         self.base = f"s3://{self.bucket}/warehouse"
         self.access_key, self.secret_key = "AKIA" + secrets.token_hex(8).upper(), secrets.token_hex(20)
+        hold(self.secret_key)
         self.clock_ahead = 0  # seconds
         self.objects = {}
         self.lock = threading.RLock()

@@ -6,7 +6,6 @@ freezes a service starts one of its own:
         database.control("kill")
 """
 
-import json
 import os
 import pathlib
 import random
@@ -14,6 +13,8 @@ import socket
 import subprocess
 import sys
 import urllib.parse
+
+from held import hold, lines_of_key
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[1] / "services"
 
@@ -82,6 +83,9 @@ class Service:
                 continue
             # values may hold "=": split at the first one
             self.values = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+            # its own files may hold its secrets
+            (self.folder / ".service").touch()
+            hold(*self.secrets())
             return self
         return self
 
@@ -103,7 +107,8 @@ class Service:
 
     def secrets(self):
         """What must not appear in any log."""
-        return [v for k, v in self.values.items() if "SECRET" in k or "PASSWORD" in k]
+        passwords = [urllib.parse.urlsplit(v).password for k, v in self.values.items() if k.endswith("URI")]
+        return [v for k, v in self.values.items() if "SECRET" in k or "PASSWORD" in k] + [p for p in passwords if p]
 
 
 class Postgres(Service):
@@ -216,8 +221,7 @@ class Gcs(Service):
         }
 
     def secrets(self):
-        key = json.loads(pathlib.Path(self["KEY_FILE"]).read_text())["private_key"]
-        return [line for line in key.splitlines() if line and not line.startswith("-")]
+        return lines_of_key(pathlib.Path(self["KEY_FILE"]).read_text())
 
 
 class Rgw(S3WithTokens):

@@ -50,11 +50,11 @@ class Suite:
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="firn-tests-"))
         self.folder.chmod(0o755)
+        self.held = self.folder / "held"  # the secrets of the run
         self.lock = threading.Lock()
         self.locks = {}
         self.started = {}
         self.built = {}
-        self.secrets = []
         self.children = set()
         self.stopping = False
 
@@ -70,7 +70,6 @@ class Suite:
                     raise Failed("the run is stopping")
                 one = kind(self.folder / name).start()
                 self.started[name] = one
-                self.secrets += one.secrets()
             return self.started[name]
 
     def spawn(self, command, log, env, cwd, timeout):
@@ -313,6 +312,7 @@ def main(names):
     os.environ |= {"FIRN_TEST_WEED": str(prepare.VENV / "bin/weed"), "FIRN_TEST_VERSITYGW": str(prepare.VERSITYGW),
                    "FIRN_TEST_S3PROXY": str(prepare.S3PROXY)}
     suite, total = Suite(), Result()
+    os.environ["FIRN_TEST_HELD"] = str(suite.held)
     signal.signal(signal.SIGINT, stop_on_signal)
     signal.signal(signal.SIGTERM, stop_on_signal)
     stopped = False
