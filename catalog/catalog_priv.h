@@ -5,6 +5,7 @@
 
 #include "cache.h"
 #include "catalog.h"
+#include "draft.h"
 #include "ident.h"
 
 struct catalog {
@@ -14,7 +15,7 @@ struct catalog {
     atomic_uint refs;
     struct arena *arena; /* what follows lives here */
     struct sql_warehouse warehouse;
-    struct location *roots; /* the base first, then the allowed locations */
+    struct location *roots; /* the base first, then the allowed locations; by identity */
     size_t n_roots;
     size_t transaction_tables;
     size_t metadata_max; /* bytes of a metadata file, unpacked */
@@ -38,6 +39,14 @@ struct sql_change catalog__change(
  * it lies. ERR_INVALID_ARGUMENT. */
 MUST bool place__check(struct arena *a, const struct catalog *c, struct str asked,
     struct str *location, struct sql_place *place, struct err *err);
+/* May files lie where the request says that they do? All of them in the warehouse, and folders for
+ * new ones not in another object's location. ERR_INVALID_ARGUMENT names the member. */
+MUST bool uris__check(
+    struct arena *a, const struct catalog *c, const struct draft *d, struct err *err);
+/* The same of all that a file to be registered names, but for the metadata log: it tells of the
+ * past, and nothing in it is read, or deleted unchecked. */
+MUST bool uris__check_all(
+    struct arena *a, const struct catalog *c, const struct metadata *m, struct err *err);
 /* <base>/<levels>/<table>-<uuid>, or below the namespace's own location when it has one: readable
  * in a bucket browser, never used twice. */
 struct str place__default(struct arena *a, const struct catalog *c, const struct sql_ns *ns,

@@ -72,8 +72,9 @@ static bool next_file(struct arena *a, const struct catalog *c, struct draft *d,
 {
     d->warehouse = c->warehouse.uuid;
     TRY(draft_file(d, &w->location, &w->token, gzip, err));
+    TRY(uris__check(a, c, d, err));
     return store_check(a, c->store, w->location, err) ||
-           err_as(err, ERR_INVALID_ARGUMENT); /* write.metadata.path leads elsewhere */
+           err_as(err, ERR_INVALID_ARGUMENT); /* write.metadata.path has led elsewhere before */
 }
 
 bool object__write(
@@ -383,6 +384,8 @@ bool object__register(
                   : object__name_free(act, &id, NEW_REGISTER, &row, err));
     TRY(registered_metadata(act, location, &m, err));
     TRY(place__check(act->a, act->c, metadata_head(m)->location, &o.location, &o.place, err));
+    if (!uris__check_all(act->a, act->c, m, err))
+        return err_wrap(err, "registering metadata file %.*s", STR_ARG(location));
     o.location = metadata_head(m)->location;
     o.uuid = metadata_head(m)->uuid;
     o.metadata_location = location;

@@ -169,6 +169,7 @@ bool update__add_snapshot(struct draft *d, struct at at, struct err *err)
     struct part part = {.id = s.id, .seq = s.seq, .ms = s.ms, .parent = s.parent};
     draft_append_tree(d, PARTS_SNAPSHOTS, part, stored_snapshot(&s));
     id_list_add(d->arena, &d->added_snapshots, s.id);
+    draft__note_uris(d, PARTS_SNAPSHOTS, s.at);
     draft_record(d);
     return true;
 }
@@ -351,12 +352,13 @@ void draft__remove_collected(struct draft *d)
 /* -- statistics -------------------------------------------------------------------------------- */
 
 /* One entry for each snapshot: a new one takes the old one's place. */
-static void put_entry(struct draft *d, enum parts_kind kind, int64_t id, const json_t *entry)
+static void put_entry(struct draft *d, enum parts_kind kind, int64_t id, struct at entry)
 {
-    struct str text = draft_dump(d, entry);
+    struct str text = draft_dump(d, entry.json);
     struct part part = {
         .p = text.p, .n = (uint32_t)text.n, .id = id, .parent = PART_NONE, .added = true};
     draft_put(d, kind, part);
+    draft__note_uris(d, kind, entry);
     draft_record(d);
 }
 
@@ -418,7 +420,7 @@ bool update__set_statistics(struct draft *d, struct at at, struct err *err)
             (long long)outer, (long long)id);
         return at_where(at, "snapshot-id", err);
     }
-    put_entry(d, PARTS_STATISTICS, id, file.json);
+    put_entry(d, PARTS_STATISTICS, id, file);
     return true;
 }
 
@@ -436,7 +438,7 @@ bool update__set_partition_statistics(struct draft *d, struct at at, struct err 
     TRY(at_i64(file, "snapshot-id", &id, err));
     TRY(at_filled_str(file, "statistics-path", &path, err));
     TRY(at_size(file, "file-size-in-bytes", &size, err));
-    put_entry(d, PARTS_PARTITION_STATS, id, file.json);
+    put_entry(d, PARTS_PARTITION_STATS, id, file);
     return true;
 }
 

@@ -17,7 +17,7 @@ SCHEMA = struct(
     field(3, "l", {"type": "list", "element-id": 4, "element": "int", "element-required": False}),
     field(5, "m", {"type": "map", "key-id": 6, "key": "string", "value-id": 7, "value": "int", "value-required": True}),
     field(8, "s", {"type": "struct", "fields": [field(9, "in", "int")]}), **{"identifier-field-ids": [1]})
-SNAPSHOT = add_snapshot(21, 4, 12, "file:///x", **{"first-row-id": 15, "added-rows": 5, "key-id": "k1"})
+SNAPSHOT = add_snapshot(21, 4, 12, **{"manifest-list": "{own}", "first-row-id": 15, "added-rows": 5, "key-id": "k1"})
 KEEP = {"min-snapshots-to-keep": 2, "max-snapshot-age-ms": 3, "max-ref-age-ms": 4}
 VERSION = view_version(representation(), representation("SELECT 2", "trino"), representation("SELECT 3", "duckdb"),
                        number=3, **{"default-catalog": "c"})
@@ -32,9 +32,11 @@ TABLE_UPDATES = [
     {"action": "remove-snapshots", "snapshot-ids": [13]}, {"action": "remove-snapshot-ref", "ref-name": "b1"},
     {"action": "set-location", "location": "file:///x"}, set_properties(a="2", c="3"),
     {"action": "remove-properties", "removals": ["a", "b"]},
-    {"action": "set-statistics", "snapshot-id": 12, "statistics": statistics(12) | {"key-metadata": "aGVsbG8="}},
+    {"action": "set-statistics", "snapshot-id": 12, "statistics": statistics(12) | {
+        "statistics-path": "{own}", "key-metadata": "aGVsbG8="}},
     {"action": "remove-statistics", "snapshot-id": 11},
-    {"action": "set-partition-statistics", "partition-statistics": partition_statistics(12)},
+    {"action": "set-partition-statistics", "partition-statistics": partition_statistics(12) | {
+        "statistics-path": "{own}"}},
     {"action": "remove-partition-statistics", "snapshot-id": 11},
     {"action": "remove-partition-specs", "spec-ids": [0]}, {"action": "remove-schemas", "schema-ids": [0]},
     {"action": "add-encryption-key", "encryption-key": KEY | {"key-id": "k2"}},
@@ -184,7 +186,7 @@ class Place:
         self.view, view = self.play.make(Row("", "", base="view"), 1)
         self.words = {"{ns}": self.ns, "{table}": self.table, "{view}": self.view, "{new}": "new",
                       "{place}": loaded["metadata"]["location"] + "-new", "{file}": loaded["metadata-location"],
-                      "{view file}": view["metadata-location"]}
+                      "{view file}": view["metadata-location"], "{own}": loaded["metadata"]["location"] + "/metadata/x"}
 
     def path(self, op):
         return self.put(op.path)

@@ -756,8 +756,8 @@ def test_encryption_keys(api, ns):
     assert not got.get("encryption-keys")
 
 
-def statistics(number, path="x.puffin"):
-    return {"snapshot-id": number, "statistics-path": path, "file-size-in-bytes": 413, "file-footer-size-in-bytes": 42,
+def statistics(table, number, name="x.puffin"):
+    return {"snapshot-id": number, "statistics-path": f"{table.location}/{name}", "file-size-in-bytes": 413, "file-footer-size-in-bytes": 42,
             "blob-metadata": [{"type": "apache-datasketches-theta-v1", "snapshot-id": number, "sequence-number": 1,
                                "fields": [1], "properties": {"ndv": "3"}}]}
 
@@ -765,26 +765,27 @@ def statistics(number, path="x.puffin"):
 def test_statistics(table):
     """One entry per snapshot: set again it is replaced; always a change."""
     table.append(1, 1)
-    got = table.apply({"action": "set-statistics", "statistics": statistics(1)})
-    assert got["statistics"] == [statistics(1)]
+    got = table.apply({"action": "set-statistics", "statistics": statistics(table, 1)})
+    assert got["statistics"] == [statistics(table, 1)]
     before = table.metadata_location
-    table.apply({"action": "set-statistics", "snapshot-id": 1, "statistics": statistics(1)})
+    table.apply({"action": "set-statistics", "snapshot-id": 1, "statistics": statistics(table, 1)})
     assert table.metadata_location != before
-    got = table.apply({"action": "set-statistics", "statistics": statistics(1, "y")},
-                      {"action": "set-statistics", "statistics": statistics(99)})
-    assert sorted(s["statistics-path"] for s in got["statistics"]) == ["x.puffin", "y"]
-    table.commit({"action": "set-statistics", "snapshot-id": 2, "statistics": statistics(1)}).fails(400)
+    got = table.apply({"action": "set-statistics", "statistics": statistics(table, 1, "y")},
+                      {"action": "set-statistics", "statistics": statistics(table, 99)})
+    assert sorted(s["statistics-path"] for s in got["statistics"]) == [
+        f"{table.location}/x.puffin", f"{table.location}/y"]
+    table.commit({"action": "set-statistics", "snapshot-id": 2, "statistics": statistics(table, 1)}).fails(400)
     got = table.apply({"action": "remove-statistics", "snapshot-id": 1})
     assert [s["snapshot-id"] for s in got["statistics"]] == [99]
 
 
 def test_partition_statistics(table):
     """The same for partition statistics."""
-    entry = {"snapshot-id": 1, "statistics-path": "p", "file-size-in-bytes": 3}
+    entry = {"snapshot-id": 1, "statistics-path": f"{table.location}/p", "file-size-in-bytes": 3}
     assert table.apply({"action": "set-partition-statistics", "partition-statistics": entry})[
         "partition-statistics"] == [entry]
-    got = table.apply({"action": "set-partition-statistics", "partition-statistics": entry | {"statistics-path": "q"}})
-    assert [s["statistics-path"] for s in got["partition-statistics"]] == ["q"]
+    got = table.apply({"action": "set-partition-statistics", "partition-statistics": entry | {"statistics-path": f"{table.location}/q"}})
+    assert [s["statistics-path"] for s in got["partition-statistics"]] == [f"{table.location}/q"]
     assert table.apply({"action": "remove-partition-statistics", "snapshot-id": 1})["partition-statistics"] == []
 
 

@@ -194,7 +194,7 @@ def test_unknown_members_survive_byte_for_byte(api, ns):
     """At the top, in snapshots, schemas, specs and references' neighbours; after many kinds of commits."""
     place = f"{api.store.base}/kept/{ns}"
     odd = '{"z" : [1.0, 2.50, 1E+2, -0, 0.1e-7, 1234567890123456789], "u":"\\u00e9\\/", "n":null}'
-    snap = ('{"snapshot-id":1,"sequence-number":1,"timestamp-ms":1700000000000,"manifest-list":"m",'
+    snap = ('{"snapshot-id":1,"sequence-number":1,"timestamp-ms":1700000000000,"manifest-list":"' + place + '/m",'
             '"summary":{"operation":"append"},"x-odd":' + odd + "}")
     schema = '{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"id","required":false,"type":"long","x-odd":' + odd + "}]}"
     text = ('{"format-version":2,"table-uuid":"3b5c1ea3-3a3a-4b8f-9a2b-0c3d4e5f6a7b","location":"' + place + '",'
@@ -312,7 +312,7 @@ def test_an_old_file_that_another_table_names(api, ns):
     shared = table.metadata_location
     table.apply({"action": "set-location", "location": f"{base}/second"},
                 {"action": "remove-properties", "removals": ["write.metadata.path"]})
-    document = strict_json(api.store.read(shared)) | {"table-uuid": str(uuid.uuid4())}
+    document = strict_json(api.store.read(shared)) | {"table-uuid": str(uuid.uuid4()), "properties": {}}
     api.store.write(shared, json.dumps(document).encode())
     api.register(ns, "b", shared).ok()
     moved = table.metadata_location

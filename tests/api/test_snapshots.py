@@ -293,10 +293,10 @@ def test_remove_snapshots(table):
     """Many ids in one update, unknown ones ignored; statistics of removed snapshots go too."""
     three(table)
     stats = [{"action": "set-statistics", "statistics": {
-        "snapshot-id": i, "statistics-path": f"s{i}", "file-size-in-bytes": 1, "file-footer-size-in-bytes": 1,
+        "snapshot-id": i, "statistics-path": f"{table.location}/s{i}", "file-size-in-bytes": 1, "file-footer-size-in-bytes": 1,
         "blob-metadata": []}} for i in (1, 3)]
     parts = [{"action": "set-partition-statistics", "partition-statistics": {
-        "snapshot-id": i, "statistics-path": f"p{i}", "file-size-in-bytes": 1}} for i in (2, 3)]
+        "snapshot-id": i, "statistics-path": f"{table.location}/p{i}", "file-size-in-bytes": 1}} for i in (2, 3)]
     table.apply(*stats, *parts)
     got = table.apply(remove(1, 2, 99))
     assert ids(got["snapshots"]) == [3] and got["current-snapshot-id"] == 3

@@ -127,7 +127,7 @@ def test_death_in_a_commit(firn, fault, applied):
     """Before the swap nothing happened, after it everything did; sent again it is applied once in all."""
     api, table = armed(firn, fault)
     uuid = table.uuid
-    updates = [add_snapshot(2, 2, 1, "s3://b/x"), set_ref("main", 2)]
+    updates = [add_snapshot(2, 2, 1, table.location), set_ref("main", 2)]
     requirements = [assert_uuid(uuid), assert_ref(1)]
     dies(firn, lambda: table.commit(*updates, requirements=requirements))
     api.close()

@@ -18,7 +18,7 @@ def send(api, request, key):
 def requests_of(api, ns):
     """One of each kind, on table t with one snapshot, and what shows that it was done."""
     table = table_path(ns, "t")
-    append = {"requirements": [assert_ref(1)], "updates": [add_snapshot(2, 2, 1, "s3://b/x"), set_ref("main", 2)]}
+    append = {"requirements": [assert_ref(1)], "updates": [add_snapshot(2, 2, 1, Table(api, ns, "t").location), set_ref("main", 2)]}
     change = {"identifier": {"namespace": [ns], "name": "t"}} | append
     other = {"identifier": {"namespace": [ns], "name": "other"}, "updates": [set_properties(a="b")]}
     if not api.exists(ns, "other"):

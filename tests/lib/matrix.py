@@ -77,14 +77,19 @@ MORE = struct(*simple()["fields"], field(3, "more", "int"), schema_id=1)
 KEY = {"key-id": "k1", "encrypted-key-metadata": "aGVsbG8=", "encrypted-by-id": "root", "properties": {"a": "b"}}
 
 
-def statistics(number, path="s3://b/x.puffin"):
-    return {"snapshot-id": number, "statistics-path": path, "file-size-in-bytes": 413, "file-footer-size-in-bytes": 42,
+def within(name):
+    """The place of a file of the table's."""
+    return name and (lambda g: f"{g.base['location']}/metadata/{name}")
+
+
+def statistics(number, name="x.puffin"):
+    return {"snapshot-id": number, "statistics-path": within(name), "file-size-in-bytes": 413, "file-footer-size-in-bytes": 42,
             "blob-metadata": [{"type": "apache-datasketches-theta-v1", "snapshot-id": number, "sequence-number": 1,
                                "fields": [1], "properties": {"ndv": "3"}}]}
 
 
-def partition_statistics(number, path="s3://b/p.parquet"):
-    return {"snapshot-id": number, "statistics-path": path, "file-size-in-bytes": 43}
+def partition_statistics(number, name="p.parquet"):
+    return {"snapshot-id": number, "statistics-path": within(name), "file-size-in-bytes": 43}
 
 
 def snap(number, sequence, parent=None, first_row=None, rows=5, **more):

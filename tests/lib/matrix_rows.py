@@ -807,8 +807,8 @@ def set_partition_statistics(entry):
 
 add("set-statistics", "of another snapshot", updates=[set_statistics(statistics(12))],
     changes={"statistics": plus("statistics", statistics(12))})
-add("set-statistics", "in place of the old", updates=[set_statistics(statistics(11, "s3://b/y"))],
-    changes={"statistics": [statistics(11, "s3://b/y")]})
+add("set-statistics", "in place of the old", updates=[set_statistics(statistics(11, "y.puffin"))],
+    changes={"statistics": [statistics(11, "y.puffin")]})
 add("set-statistics", "the same counts", updates=[set_statistics(statistics(11))],
     changes={"statistics": old("statistics")})
 add("set-statistics", "of no snapshot", updates=[set_statistics(statistics(99))],
@@ -837,8 +837,8 @@ add("remove-statistics", "no id", updates=[{"action": "remove-statistics"}],
 add("set-partition-statistics", "of another snapshot", updates=[set_partition_statistics(partition_statistics(12))],
     changes={"partition-statistics": plus("partition-statistics", partition_statistics(12))})
 add("set-partition-statistics", "in place of the old",
-    updates=[set_partition_statistics(partition_statistics(11, "s3://b/q"))],
-    changes={"partition-statistics": [partition_statistics(11, "s3://b/q")]})
+    updates=[set_partition_statistics(partition_statistics(11, "q.parquet"))],
+    changes={"partition-statistics": [partition_statistics(11, "q.parquet")]})
 add("set-partition-statistics", "the same counts", updates=[set_partition_statistics(partition_statistics(11))],
     changes={"partition-statistics": old("partition-statistics")})
 for member in partition_statistics(1):

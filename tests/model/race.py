@@ -63,7 +63,7 @@ class Client:
         number, parent = self.rng.randint(1, 1 << 62), metadata["current-snapshot-id"]
         parent = parent if parent > 0 else None
         snapshot = {"snapshot-id": number, "sequence-number": metadata["last-sequence-number"] + 1, "timestamp-ms": 1,
-                    "summary": {"operation": "append"}, "manifest-list": "s3://b/m.avro"}
+                    "summary": {"operation": "append"}, "manifest-list": f"{metadata['location']}/m.avro"}
         snapshot |= {"parent-snapshot-id": parent} if parent else {}
         requirements = [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": parent}]
         updates = [{"action": "add-snapshot", "snapshot": snapshot},

@@ -33,7 +33,7 @@ def with_snapshots(api, ns, count, **members):
     place = f"{api.store.base}/cases/{ns}"
     head = document(place, **{"last-sequence-number": count, "current-snapshot-id": count, "refs": {
         "main": {"snapshot-id": count, "type": "branch"}, "first": {"snapshot-id": 1, "type": "tag"}}} | members)
-    one = ('{"snapshot-id":%d,"sequence-number":%d,"timestamp-ms":1700000000000,"manifest-list":"m",'
+    one = ('{"snapshot-id":%d,"sequence-number":%d,"timestamp-ms":1700000000000,"manifest-list":"' + place + '/m",'
            '"summary":{"operation":"append"}}')
     text = json.dumps(head)[:-1] + ',"snapshots":[' + ",".join(one % (i, i) for i in range(1, count + 1)) + "]}"
     uri = f"{place}/metadata/v1.metadata.json"
@@ -55,7 +55,7 @@ def test_b100_a_million_snapshots(server, api, ns):
         assert [s["snapshot-id"] for s in got.json["metadata"]["snapshots"]] == [1, MANY]
         assert len(got.raw) < 4000 and took < 10 * SLOWNESS
     answer, took = timed(lambda: quick(api, "POST", table.path, {"requirements": [assert_ref(MANY)], "updates": [
-        add_snapshot(MANY + 1, MANY + 1, MANY, "s3://b/t"), set_ref("main", MANY + 1)]}))
+        add_snapshot(MANY + 1, MANY + 1, MANY, table.location), set_ref("main", MANY + 1)]}))
     assert took < 20 * SLOWNESS and len(answer.raw) > size
     got = quick(api, "GET", table.path + "?snapshots=refs").json["metadata"]
     assert got["current-snapshot-id"] == MANY + 1 and got["last-sequence-number"] == MANY + 1

@@ -1,0 +1,149 @@
+/* Places of files that arrive in a request or in a file to be registered. Engines read and write
+ * there with whatever rights they have, and this server writes its metadata and reads in a purge.
+ */
+#include <stdio.h>
+
+#include "arena.h"
+#include "catalog_priv.h"
+#include "sql_purge.h"
+#include "update_priv.h"
+
+/* The members of elements of the long arrays that hold one place, or an array of them. */
+static const struct {
+    enum parts_kind in;
+    const char *member;
+} members[] = {
+    {PARTS_SNAPSHOTS,       "manifest-list"  },
+    {PARTS_SNAPSHOTS,       "manifests"      }, /* of version 1 */
+    {PARTS_STATISTICS,      "statistics-path"},
+    {PARTS_PARTITION_STATS, "statistics-path"},
+};
+
+/* write.data.path, write.metadata.path, the older write.object-storage.path and
+ * write.folder-storage.path, and what there will be of the kind. */
+static bool is_folder(struct str property)
+{
+    return str_starts(property, STR("write.")) && str_ends(property, STR(".path"));
+}
+
+/* -- Noting them ------------------------------------------------------------------------------- */
+
+static void note(struct draft *d, struct draft_uri uri)
+{
+    struct draft_uris *l = &d->uris;
+    if (l->n == l->cap) {
+        size_t cap = l->cap ? l->cap * 2 : 8;
+        struct draft_uri *v = ARENA_ARRAY(d->arena, struct draft_uri, cap);
+        if (l->n)
+            memcpy(v, l->v, l->n * sizeof(*v));
+        l->v = v;
+        l->cap = cap;
+    }
+    l->v[l->n++] = uri;
+}
+
+void draft__note_uris(struct draft *d, enum parts_kind kind, struct at at)
+{
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        const json_t *found =
+            members[i].in == kind ? json_object_get(at.json, members[i].member) : NULL;
+        struct draft_uri uri = {.where = at.pointer, .member = members[i].member};
+        size_t k;
+        json_t *one;
+        if (json_is_string(found)) {
+            uri.uri = json_text(found);
+            note(d, uri);
+        }
+        json_array_foreach(found, k, one)
+        {
+            uri.uri = json_text(one);
+            note(d, uri);
+        }
+    }
+}
+
+void draft__note_folders(struct draft *d, struct at properties)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_lend(properties.json), key, value)
+    {
+        if (is_folder(str_from(key)))
+            note(
+                d, (struct draft_uri){json_text(value), properties.pointer, key, DRAFT_URI_FOLDER});
+    }
+}
+
+/* -- Judging them ------------------------------------------------------------------------------ */
+
+/* New files of one object among those of another would be taken for its own, and deleted with it.
+ */
+static bool check_free(
+    struct arena *a, const struct catalog *c, struct str own, struct str uri, struct err *err)
+{
+    struct location at, mine;
+    struct sql_place place;
+    struct str ignored, other;
+    TRY(location_parse(a, uri, &at, err));
+    if (own.p && location_parse(a, own, &mine, err) && location_within(&at, &mine))
+        return true;
+    if (!place__check(a, c, uri, &ignored, &place, err)) {
+        err_clear(err); /* the base itself, in which no object lies */
+        return true;
+    }
+    if (!sql_place_live(a, c->sql, &place, &other, err))
+        return catalog__change_failed(err);
+    if (!other.p || other.n > place.path.n) /* tables may lie in it */
+        return true;
+    return err_set(err, ERR_INVALID_ARGUMENT,
+        "Invalid location: expected a folder of the object's own, found %.*s, which lies in the "
+        "location of another table or view",
+        STR_ARG(uri));
+}
+
+static bool check_one(struct arena *a, const struct catalog *c, struct str own,
+    const struct draft_uri *uri, struct err *err)
+{
+    if (!store_check(a, c->store, uri->uri, err))
+        return err_as(err, ERR_INVALID_ARGUMENT);
+    return uri->of == DRAFT_URI_FILE || check_free(a, c, own, uri->uri, err);
+}
+
+bool uris__check(struct arena *a, const struct catalog *c, const struct draft *d, struct err *err)
+{
+    for (size_t i = 0; i < d->uris.n; i++) {
+        const struct draft_uri *uri = &d->uris.v[i];
+        if (!check_one(a, c, d->head.location, uri, err))
+            return err_where(err, "%.*s/%s", STR_ARG(uri->where), uri->member);
+    }
+    return true;
+}
+
+/* One element of a file, which may have thousands. */
+static bool check_part(struct arena *a, const struct catalog *c, struct draft *d,
+    enum parts_kind kind, size_t i, struct err *err)
+{
+    const struct part *part = &d->parts[kind].v[i];
+    char where[64];
+    (void)snprintf(where, sizeof(where), "/%s/%zu", parts_names[kind], i);
+    json_t *tree = json_loadb(part->p, part->n, 0, NULL);
+    d->uris.n = 0;
+    draft__note_uris(d, kind, (struct at){tree, str_from(where)});
+    bool ok = uris__check(a, c, d, err);
+    json_decref(tree);
+    return ok;
+}
+
+bool uris__check_all(
+    struct arena *a, const struct catalog *c, const struct metadata *m, struct err *err)
+{
+    static const enum parts_kind kinds[] = {
+        PARTS_SNAPSHOTS, PARTS_STATISTICS, PARTS_PARTITION_STATS};
+    struct draft *d = draft_begin(a, m);
+    draft__note_folders(d, (struct at){d->head.properties, STR("/properties")});
+    TRY(uris__check(a, c, d, err));
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+        for (size_t i = 0; i < d->parts[kinds[k]].n; i++)
+            TRY(check_part(a, c, d, kinds[k], i, err));
+    return true;
+}
