@@ -31,11 +31,24 @@ bool ns_from_body(struct arena *a, const json_t *body, struct sql_ns *out, struc
     return true;
 }
 
+/* Tables get their places in it, so it has to be one. What is there already is not judged again. */
+static bool check_location(struct arena *a, const struct catalog *c, const json_t *properties,
+    const char *pointer, struct err *err)
+{
+    const json_t *location = json_object_get(properties, "location");
+    struct str uri = {json_string_value(location), json_string_length(location)};
+    if (!uri.p || store_check(a, c->store, uri, err))
+        return true;
+    err_as(err, ERR_INVALID_ARGUMENT);
+    return err_where(err, "%s/location", pointer);
+}
+
 bool ns_create(struct arena *a, struct catalog *c, const struct caller *by, const json_t *body,
     struct sql_ns *out, struct err *err)
 {
     struct sql_ns ns;
     TRY(ns_from_body(a, body, &ns, err));
+    TRY(check_location(a, c, json_object_get(body, "properties"), "/properties", err));
     struct sql_change change = catalog__change(a, by, (struct str){0}, (struct str){0});
     bool created;
     if (!sql_ns_create(a, c->sql, c->warehouse.id, ns.path, ns.properties, &change, &created, err))
@@ -126,6 +139,7 @@ bool ns_update(struct arena *a, struct catalog *c, const struct caller *by, stru
         return err_set(err, ERR_UNPROCESSABLE,
             "Invalid namespace update, cannot simultaneously set and remove keys: [%.*s]",
             STR_ARG(both));
+    TRY(check_location(a, c, updates, "/updates", err));
     struct sql_change change = catalog__change(a, by, (struct str){0}, (struct str){0});
     for (unsigned round = 0; round < ROUNDS_MAX; round++) {
         struct sql_ns *row;
