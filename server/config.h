@@ -42,7 +42,7 @@
         "Base of the default warehouse: file:///PATH, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX")   \
     X(warehouse_name, TEXT, "FIRN_WAREHOUSE_NAME", "main", 0, 0, "Name of the default warehouse")  \
     X(warehouse_endpoints, LIST, "FIRN_WAREHOUSE_ENDPOINTS", "", 0, 0,                             \
-        "Endpoints that warehouses may have: HOST[:PORT], *.DOMAIN or *; unset: the clouds' own")   \
+        "Endpoints that warehouses may have: HOST[:PORT], *.DOMAIN, * (what is public); not: !PATTERN")     \
     X(warehouse_folders, LIST, "FIRN_WAREHOUSE_FOLDERS", "", 0, 0,                                 \
         "Folders, as file:///PATH, in which further warehouses may lie; unset: none")              \
     X(warehouse_allow, LIST, "FIRN_WAREHOUSE_ALLOW", "", 0, 0,                                     \

@@ -165,9 +165,9 @@ static bool apart(struct arena *a, const struct house *other, void *arg, struct 
     const struct house *h = arg;
     struct location mine, theirs;
 
-    if (other->row.id == h->row.id || !location_parse(a, other->row.base, &theirs, err))
+    if (other->row.id == h->row.id || !location_identity(a, other->row.base, &theirs, err))
         return true;
-    TRY(location_parse(a, h->row.base, &mine, err));
+    TRY(location_identity(a, h->row.base, &mine, err));
     if (!location_within(&mine, &theirs) && !location_within(&theirs, &mine))
         return true;
     return err_set(err, ERR_CONFLICT,

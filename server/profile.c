@@ -6,6 +6,7 @@
 #include "base.h"
 #include "config.h"
 #include "json.h"
+#include "reach.h"
 #include "secrets.h"
 
 enum { VEND_MIN_S = 900, VEND_MAX_S = 43200 }; /* of AWS's roles */
@@ -44,6 +45,7 @@ void profile_of_settings(
         .s3_role_arn = or_null(conf->s3_role_arn),
         .s3_external_id = or_null(conf->s3_external_id),
         .sts_endpoint = or_null(conf->sts_endpoint),
+        .identity_endpoint = or_null(conf->sts_endpoint),
         .vend_role_arn = or_null(conf->s3_vend_role_arn),
         .vend_duration_s = (int)(conf->s3_vend_duration / 1000000),
         .vend_static = conf->s3_vend_static ? STORE_SHARE_KEYS : STORE_SHARE_NONE,
@@ -119,6 +121,18 @@ static void vending(const json_t *profile, struct store_conf *out)
         out->vend_static = STORE_SHARE_KEYS;
 }
 
+/* S3 sees signatures, which are good for one request. Other stores see the token, and the server's
+ * own would be good for all that the server may do: it goes to hosts that are named. */
+static enum store_reach reach_in(
+    const struct config *conf, const json_t *profile, const char *member)
+{
+    const json_t *storage = json_object_get(profile, "storage");
+    enum store_reach reach = reach_of(conf, text_at(storage, member));
+    bool own_token = !is_word(storage, "type", "s3") && !profile_has_keys(profile);
+
+    return own_token && reach == STORE_REACH_PUBLIC ? STORE_REACH_NONE : reach;
+}
+
 void profile_store(struct arena *a, const struct config *conf, struct str base,
     const json_t *profile, struct store_conf *out)
 {
@@ -136,6 +150,10 @@ void profile_store(struct arena *a, const struct config *conf, struct str base,
         .s3_role_arn = text_at(storage, "role-arn"),
         .s3_external_id = text_at(storage, "external-id"),
         .sts_endpoint = text_at(storage, "sts-endpoint"),
+        .identity_endpoint = or_null(conf->sts_endpoint),
+        .endpoint_reach = reach_in(conf, profile, "endpoint"),
+        .sts_reach = reach_in(conf, profile, "sts-endpoint"),
+        .client_reach = reach_in(conf, profile, "client-endpoint"),
         .s3_style = json_is_true(path_style)    ? STORE_STYLE_PATH
                     : json_is_false(path_style) ? STORE_STYLE_VIRTUAL
                                                 : STORE_STYLE_AUTO,
@@ -165,43 +183,13 @@ bool profile_of_row(struct arena *a, const struct config *conf, struct secrets *
 /* --- what may be -------------------------------------------------------------------------------
  */
 
-/* "*" allows all, "*.example.org" what ends so, other words themselves. */
-static bool pattern_allows(struct str pattern, struct str endpoint)
-{
-    if (str_eq(pattern, STR("*")) || str_eq_nocase(pattern, endpoint))
-        return true;
-    size_t scheme = str_find(endpoint, '/');
-    struct str host =
-        scheme + 2 < endpoint.n ? str_sub(endpoint, scheme + 2, endpoint.n) : endpoint;
-    if (pattern.n > 2 && str_starts(pattern, STR("*.")))
-        return str_ends(host, str_sub(pattern, 1, pattern.n));
-    return str_eq_nocase(pattern, host);
-}
-
-static bool check_endpoint(
-    const struct config *conf, const json_t *storage, const char *member, struct err *err)
-{
-    struct str endpoint = str_from(text_at(storage, member));
-
-    if (!endpoint.p)
-        return true;
-    while (str_ends(endpoint, STR("/")))
-        endpoint.n--;
-    for (const char *const *p = conf->warehouse_endpoints; *p; p++)
-        if (pattern_allows(str_from(*p), endpoint))
-            return true;
-    return err_set(err, ERR_FORBIDDEN,
-        "/storage/%s: %.*s is not among the endpoints that FIRN_WAREHOUSE_ENDPOINTS allows", member,
-        STR_ARG(endpoint));
-}
-
 static bool check_folder(struct arena *a, const struct config *conf, const char *member,
     const struct location *at, struct err *err)
 {
     struct location root;
 
     for (const char *const *p = conf->warehouse_folders; *p; p++)
-        if (location_parse(a, str_from(*p), &root, err) && location_within(at, &root))
+        if (location_identity(a, str_from(*p), &root, err) && location_within(at, &root))
             return true;
     return err_set(err, ERR_FORBIDDEN,
         "%s: %.*s lies in none of the folders that FIRN_WAREHOUSE_FOLDERS allows", member,
@@ -213,7 +201,7 @@ static bool check_place(struct arena *a, const struct config *conf, const char *
 {
     struct location at;
 
-    if (!location_parse(a, uri, &at, err)) {
+    if (!location_identity(a, uri, &at, err)) {
         err_wrap(err, "%s", member);
         return err_as(err, ERR_INVALID_ARGUMENT);
     }
@@ -265,9 +253,36 @@ static bool check_vending(const json_t *profile, struct err *err)
         "/storage/vend-static: expected static keys in /credentials and no /storage/role-arn");
 }
 
+static bool check_endpoint(struct arena *a, const struct config *conf, const json_t *profile,
+    const char *member, struct err *err)
+{
+    const char *endpoint = text_at(json_object_get(profile, "storage"), member);
+    struct str pointer = arena_printf(a, "/storage/%s", member);
+
+    TRY(reach_check(conf, pointer.p, endpoint, err));
+    return reach_in(conf, profile, member) != STORE_REACH_NONE ||
+           err_set(err, ERR_FORBIDDEN,
+               "%s: %s would see the server's own token and is allowed by '*' alone: expected an "
+               "endpoint that FIRN_WAREHOUSE_ENDPOINTS names, or credentials of the warehouse's "
+               "own",
+               pointer.p, endpoint);
+}
+
+/* It becomes a part of host names and of signatures. */
+static bool check_region(const json_t *storage, struct err *err)
+{
+    struct str region = str_from(text_at(storage, "region"));
+
+    return !region.p || store_is_region(region) ||
+           err_set(err, ERR_INVALID_ARGUMENT,
+               "/storage/region: expected letters, digits, '.', '-' or '_', found %.*s",
+               STR_ARG(region));
+}
+
 bool profile_check(struct arena *a, const struct config *conf, struct str base,
     const json_t *profile, struct err *err)
 {
+    static const char *const endpoints[] = {"endpoint", "sts-endpoint", "client-endpoint"};
     const json_t *storage = json_object_get(profile, "storage");
     const json_t *allowed = json_object_get(profile, "allowed-locations");
     const char *kind = text_at(storage, "type");
@@ -278,9 +293,9 @@ bool profile_check(struct arena *a, const struct config *conf, struct str base,
         struct str member = arena_printf(a, "/allowed-locations/%zu", i);
         TRY(check_place(a, conf, member.p, at, kind, err));
     }
-    TRY(check_endpoint(conf, storage, "endpoint", err));
-    TRY(check_endpoint(conf, storage, "sts-endpoint", err));
-    TRY(check_endpoint(conf, storage, "client-endpoint", err));
+    for (size_t i = 0; i < ARRAY_LEN(endpoints); i++)
+        TRY(check_endpoint(a, conf, profile, endpoints[i], err));
+    TRY(check_region(storage, err));
     TRY(check_vending(profile, err));
     return check_keys(profile, err);
 }

@@ -1,5 +1,6 @@
 #include "fetch.h"
 
+#include "address.h"
 #include "arena.h"
 #include "base.h"
 #include "clock.h"
@@ -8,7 +9,6 @@
 #include <curl/curl.h>
 
 #include <assert.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -161,30 +161,33 @@ static size_t on_header(char *p, size_t size, size_t count, void *ctx)
     return size * count;
 }
 
-/* 169.254.0.0/16, fe80::/10, and the part of fd00::/8 where AWS answers the same questions. */
-static bool is_link_local(const struct sockaddr *at)
+static bool may_go(struct exchange *x, enum address kind)
 {
-    const struct sockaddr_in *four = (const void *)at;
-    const struct sockaddr_in6 *six = (const void *)at;
-    if (at->sa_family == AF_INET)
-        return ntohl(four->sin_addr.s_addr) >> 16 == 0xa9fe;
-    if (at->sa_family != AF_INET6)
-        return false;
-    const uint8_t *b = six->sin6_addr.s6_addr;
-    if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
-        return b[12] == 169 && b[13] == 254;
-    return IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) || memcmp(b, "\xfd\x00\x0e\xc2", 4) == 0;
+    enum fetch_reach reach = x->rq->reach;
+    bool may = reach == FETCH_ANYWHERE || kind == ADDRESS_PUBLIC ||
+               (reach == FETCH_PRIVATE && kind == ADDRESS_PRIVATE);
+    x->out_of_reach = x->out_of_reach || !may;
+    return may;
 }
 
+/* The address that is connected to is looked at, after all that names, spellings and servers of
+ * names can do. */
 static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *at)
 {
-    struct exchange *x = ctx;
     (void)purpose;
-    if (x->rq->reach == FETCH_NOT_LINK_LOCAL && is_link_local(&at->addr)) {
-        x->out_of_reach = true;
+    if (!may_go(ctx, address_of(&at->addr)))
         return CURL_SOCKET_BAD;
-    }
     return socket(at->family, at->socktype | SOCK_CLOEXEC, at->protocol);
+}
+
+/* A kept connection was made by a request that may have had a wider reach. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is curl's */
+static int on_connected(void *ctx, char *theirs, char *ours, int their_port, int our_port)
+{
+    (void)ours;
+    (void)their_port;
+    (void)our_port;
+    return may_go(ctx, address_of_text(theirs)) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 /* The list lives in the arena; handle_give forgets it before the arena goes. */
@@ -282,7 +285,9 @@ static void set_callbacks(struct exchange *x)
     curl_easy_setopt(x->h, CURLOPT_ERRORBUFFER, x->why);
     curl_easy_setopt(x->h, CURLOPT_OPENSOCKETFUNCTION, on_socket);
     curl_easy_setopt(x->h, CURLOPT_OPENSOCKETDATA, x);
-    if (x->rq->reach == FETCH_LINK_LOCAL) /* whose connection must be nobody else's */
+    curl_easy_setopt(x->h, CURLOPT_PREREQFUNCTION, on_connected);
+    curl_easy_setopt(x->h, CURLOPT_PREREQDATA, x);
+    if (x->rq->reach == FETCH_ANYWHERE) /* whose connection must be nobody else's */
         curl_easy_setopt(x->h, CURLOPT_FORBID_REUSE, 1L);
 }
 
@@ -315,8 +320,11 @@ static bool explain(struct exchange *x, CURLcode code, struct err *err)
             rq->max_body);
     if (x->out_of_reach)
         return err_set(err, ERR_INTERNAL,
-            "%s %.*s: the host has a link-local address, where only the server's own identity is "
-            "asked for",
+            rq->reach == FETCH_PUBLIC
+                ? "%s %.*s: the host has an address that is not public, and an endpoint that is "
+                  "allowed by '*' alone may have no other (FIRN_WAREHOUSE_ENDPOINTS)"
+                : "%s %.*s: the host has a link-local address or another one where only the "
+                  "server's own identity is asked for",
             rq->method, STR_ARG(url));
     long sent = 0;
     (void)curl_easy_getinfo(x->h, CURLINFO_REQUEST_SIZE, &sent);
@@ -350,6 +358,10 @@ bool fetch_do(
     if (left_ms <= 0)
         return err_set(
             err, ERR_UNAVAILABLE, "%s: no time left (the request did not arrive)", rq->method);
+    if (rq->reach == FETCH_NOWHERE)
+        return err_set(err, ERR_INTERNAL,
+            "%s %.*s: the endpoint is not among those that FIRN_WAREHOUSE_ENDPOINTS allows",
+            rq->method, STR_ARG(url_shown(rq->url)));
     struct curl_slist *headers = NULL;
     TRY(make_headers(a, rq, &headers, err));
     AUTO(handle_give) CURL *h = handle_take();
@@ -363,6 +375,16 @@ bool fetch_do(
     set_limits(h, rq, left_ms);
     set_callbacks(&x);
     return perform(&x, err);
+}
+
+enum fetch_reach fetch_reach_of(enum store_reach reach)
+{
+    static const enum fetch_reach reaches[] = {
+        [STORE_REACH_PRIVATE] = FETCH_PRIVATE,
+        [STORE_REACH_PUBLIC] = FETCH_PUBLIC,
+        [STORE_REACH_NONE] = FETCH_NOWHERE,
+    };
+    return reaches[reach];
 }
 
 struct str fetch_header(const struct fetch_response *r, const char *name)

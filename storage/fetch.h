@@ -7,6 +7,7 @@
 
 #include "buf.h"
 #include "err.h"
+#include "store.h"
 #include "str.h"
 
 struct arena;
@@ -24,9 +25,9 @@ struct fetch_request {
     size_t n_pieces;
     size_t max_body;     /* of the answer */
     int64_t deadline_us; /* clock_mono_us() at which to give up */
-    /* Link-local addresses are where a machine answers who it is: only those who ask for its
-     * identity go there, whatever a host's name leads to. */
-    enum fetch_reach { FETCH_NOT_LINK_LOCAL, FETCH_LINK_LOCAL } reach;
+    /* Which addresses a host's name may lead to (address.h). Only those who ask for the machine's
+     * own identity go anywhere. */
+    enum fetch_reach { FETCH_PRIVATE, FETCH_PUBLIC, FETCH_NOWHERE, FETCH_ANYWHERE } reach;
 };
 
 struct fetch_response {
@@ -46,6 +47,7 @@ struct fetch_response {
  * that is more. */
 MUST bool fetch_do(
     struct arena *a, const struct fetch_request *rq, struct fetch_response *out, struct err *err);
+enum fetch_reach fetch_reach_of(enum store_reach reach);
 /* Header value by name without case; absent: p == NULL. */
 struct str fetch_header(const struct fetch_response *r, const char *name);
 /* Once at start and end of the process; from the start on SIGPIPE is ignored. */

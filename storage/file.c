@@ -7,8 +7,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -181,6 +183,25 @@ static int open_making(const struct root *r, const char *rel)
         rel = *slash ? slash + 1 : slash;
     }
     return fd_take(&dir);
+}
+
+struct str file__real(struct arena *a, struct str path)
+{
+    char *known = arena_cstr(a, path);
+    size_t n = path.n;
+    while (n > 0) {
+        known[n] = '\0';
+        char real[PATH_MAX];
+        if (realpath(known, real)) {
+            const char *top = strcmp(real, "/") == 0 ? "" : real;
+            struct str found =
+                arena_printf(a, "%s%.*s", top, STR_ARG(str_sub(path, n, path.n - n)));
+            return found.n > 0 ? found : STR("/");
+        }
+        while (n > 0 && known[--n] != '/')
+            ;
+    }
+    return path;
 }
 
 /* Splits rel into its folder, copied, and the name in it. */

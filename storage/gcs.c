@@ -28,6 +28,7 @@ static bool gcs_new(const struct store_conf *conf, struct gcs **out, struct err 
     if (named.n > 0)
         TRY(endpoint_parse(named, "the endpoint of Google's storage", &at, err));
     gcs->scheme = at.scheme;
+    gcs->reach = named.n > 0 ? fetch_reach_of(conf->endpoint_reach) : FETCH_PRIVATE;
     gcs->host = xcalloc(1, at.host.n + 1);
     memcpy(gcs->host, at.host.p, at.host.n);
     gcs->deadline_us = (int64_t)DEADLINE_MS * 1000;

@@ -10,7 +10,8 @@
 
 struct gcs {
     enum endpoint_scheme scheme;
-    char *host;          /* and port */
+    char *host; /* and port */
+    enum fetch_reach reach;
     int64_t deadline_us; /* of one operation */
     struct keeper *keeper;
 };

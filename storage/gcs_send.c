@@ -37,6 +37,7 @@ static bool attempt(struct gcs *gcs, struct arena *a, struct gcs_call *call,
         .n_pieces = call->n_pieces,
         .max_body = call->max_body,
         .deadline_us = call->deadline_us,
+        .reach = gcs->reach,
     };
     return fetch_do(a, &rq, rs, err);
 }

@@ -16,7 +16,17 @@ struct google_service gcs__service(const struct store_conf *conf)
         .endpoint = str_from(conf->sts_endpoint),
         .scope = conf->gcs_vend == STORE_GCS_TOKENS ? STR(GOOGLE_SCOPE_ALL) : STR(""),
         .deadline_us = clock_mono_us() + ASK_US,
+        .reach = conf->sts_endpoint ? fetch_reach_of(conf->sts_reach) : FETCH_PRIVATE,
     };
+}
+
+/* Not the warehouse's: what proves who the server is would be good at Google's too. */
+static struct google_service own_service(const struct store_conf *conf)
+{
+    struct store_conf own = *conf;
+    own.sts_endpoint = conf->identity_endpoint;
+    own.sts_reach = STORE_REACH_PRIVATE;
+    return gcs__service(&own);
 }
 
 /* --- the sources -------------------------------------------------------------------------------
@@ -44,7 +54,7 @@ static bool settings_given(const struct store_conf *conf)
 static bool settings_fetch(
     struct arena *a, const struct store_conf *conf, struct credentials **out, struct err *err)
 {
-    const struct google_service service = gcs__service(conf);
+    const struct google_service service = own_service(conf);
     (void)a;
     return google_token_of_key(&service, str_from(conf->gcs_key), out, err);
 }
@@ -72,7 +82,7 @@ static bool file_given(const struct store_conf *conf)
 static bool file_fetch(
     struct arena *a, const struct store_conf *conf, struct credentials **out, struct err *err)
 {
-    const struct google_service service = gcs__service(conf);
+    const struct google_service service = own_service(conf);
     (void)a;
     return google_token_of_file(&service, source__env("GOOGLE_APPLICATION_CREDENTIALS"), out, err);
 }

@@ -135,7 +135,7 @@ bool google__ask(
     if (rs.status != 200)
         return refused(a, ask, &rs, err);
     /* Whoever answers at that address elsewhere is not the one to be believed. */
-    if (ask->reach == FETCH_LINK_LOCAL &&
+    if (ask->reach == FETCH_ANYWHERE &&
         !str_eq(fetch_header(&rs, "Metadata-Flavor"), STR("Google")))
         return err_set(
             err, ERR_INTERNAL, "%.*s is not Google's metadata server", STR_ARG(ask->url));
@@ -157,7 +157,7 @@ bool google_token_of_machine(
             "http://%.*s/computeMetadata/v1/instance/service-accounts/default/token",
             STR_ARG(host)),
         .header = {STR("Metadata-Flavor"), STR("Google")},
-        .reach = FETCH_LINK_LOCAL,
+        .reach = FETCH_ANYWHERE,
     };
     for (int tries = 1;; tries++) {
         int64_t until_us = clock_mono_us() + MACHINE_US;
@@ -181,6 +181,7 @@ bool google_token_within(const struct google_service *service, const struct cred
         .project = str_from(own->id),
         .fallback_ms = own->expires_ms, /* which is the end of what is made of it, too */
         .deadline_us = service->deadline_us,
+        .reach = service->reach,
     };
     assert(boundary.n > 0 && own->token); /* without a boundary it would be the whole token */
     TRY(google__url(a, service, GOOGLE_STS_URI, &ask.url, err));

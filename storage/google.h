@@ -7,6 +7,7 @@
 
 #include "credentials.h"
 #include "err.h"
+#include "fetch.h"
 #include "str.h"
 
 struct arena;
@@ -15,6 +16,7 @@ struct google_service {
     struct str endpoint; /* "https://host", in place of all of Google's; absent: Google's own */
     struct str scope;    /* what a token is to be good for; absent: Google's storage */
     int64_t deadline_us; /* on clock_mono_us() */
+    enum fetch_reach reach;
 };
 
 /* Of the credentials only the token is set, and id: the project, "" where nobody names it. Asked

@@ -85,8 +85,9 @@ static bool by_key(struct arena *a, const struct google_service *service, const 
     struct credentials **out, struct err *err)
 {
     AUTO(buf_fini) struct buf form = {0};
-    struct google_ask ask = {
-        .project = answer_text(json, "project_id"), .deadline_us = service->deadline_us};
+    struct google_ask ask = {.project = answer_text(json, "project_id"),
+        .deadline_us = service->deadline_us,
+        .reach = service->reach};
     struct account who = {0};
     struct str text, signature;
     TRY(read_account(json, &who, err));
@@ -139,6 +140,7 @@ static bool impersonate(struct arena *a, const struct google_service *service, s
         .header = {STR("Authorization"), token},
         .content_type = "application/json",
         .deadline_us = service->deadline_us,
+        .reach = service->reach,
     };
     if (!str_starts(url, STR(IMPERSONATION)))
         return err_set(err, ERR_INTERNAL,
@@ -159,7 +161,7 @@ static bool by_provider(struct arena *a, const struct google_service *service, c
 {
     AUTO(buf_fini) struct buf form = {0};
     AUTO(credentials_unref) struct credentials *federated = NULL;
-    struct google_ask ask = {.deadline_us = service->deadline_us};
+    struct google_ask ask = {.deadline_us = service->deadline_us, .reach = service->reach};
     struct str token, account = answer_text(json, "service_account_impersonation_url");
     TRY(subject_token(a, json, &token, err));
     TRY(google__url(a, service, GOOGLE_STS_URI, &ask.url, err));

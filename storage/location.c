@@ -14,7 +14,8 @@ static const struct scheme {
 } schemes[] = {
     {"file", AUTHORITY_NONE,   "file:"},
     {"s3",   AUTHORITY_BUCKET, "s3://"},
-    {"s3a",  AUTHORITY_BUCKET, "s3://"}, /* Hadoop's word for the same objects */
+    {"s3a",  AUTHORITY_BUCKET, "s3://"}, /* Hadoop's word for the same objects, */
+    {"s3n",  AUTHORITY_BUCKET, "s3://"}, /* and the one before that, still in old metadata */
     {"gs",   AUTHORITY_BUCKET, "gs://"},
     {"gcs",  AUTHORITY_BUCKET, "gs://"}, /* PyIceberg's second word */
 };
@@ -42,18 +43,43 @@ static const char *bad_byte(unsigned char c)
     return NULL;
 }
 
-/* Invisible and direction-changing characters: U+0080-9F, 200B-200F, 2028-202E, 2060-206F, FEFF. */
-static bool is_invisible(const unsigned char *p, size_t left)
+/* What nobody sees and what changes the direction of writing: control characters and those of
+ * Unicode's category "format" that a path could hold unnoticed, and lines' ends. */
+static const struct {
+    uint32_t from, to;
+} invisible[] = {
+    {0x80,    0x9f   },
+    {0xad,    0xad   }, /* soft hyphen */
+    {0x61c,   0x61c  }, /* Arabic letter mark */
+    {0x180e,  0x180e }, /* Mongolian vowel separator */
+    {0x200b,  0x200f },
+    {0x2028,  0x202e },
+    {0x2060,  0x206f },
+    {0xfeff,  0xfeff },
+    {0xfff9,  0xfffb },
+    {0xe0000, 0xe007f}, /* tags */
+};
+
+/* The character that begins at p, in text that is UTF-8. */
+static uint32_t character(const unsigned char *p)
 {
-    if (left >= 2 && p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f)
-        return true;
-    if (left < 3)
+    if (*p < 0xe0)
+        return (uint32_t)(*p & 0x1f) << 6 | (p[1] & 0x3f);
+    if (*p < 0xf0)
+        return (uint32_t)(*p & 0xf) << 12 | (uint32_t)(p[1] & 0x3f) << 6 | (p[2] & 0x3f);
+    return (uint32_t)(*p & 7) << 18 | (uint32_t)(p[1] & 0x3f) << 12 | (uint32_t)(p[2] & 0x3f) << 6 |
+           (p[3] & 0x3f);
+}
+
+static bool is_invisible(const unsigned char *p)
+{
+    if (*p < 0xc0) /* ASCII, or within a character */
         return false;
-    if (p[0] == 0xe2 && p[1] == 0x80)
-        return (p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xa8 && p[2] <= 0xae);
-    if (p[0] == 0xe2 && p[1] == 0x81)
-        return p[2] >= 0xa0 && p[2] <= 0xaf;
-    return p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf;
+    uint32_t c = character(p);
+    for (size_t i = 0; i < ARRAY_LEN(invisible); i++)
+        if (c >= invisible[i].from && c <= invisible[i].to)
+            return true;
+    return false;
 }
 
 static bool check_characters(struct str uri, struct err *err)
@@ -63,7 +89,7 @@ static bool check_characters(struct str uri, struct err *err)
     for (size_t i = 0; i < uri.n; i++) {
         const unsigned char *p = (const unsigned char *)uri.p + i;
         const char *what = bad_byte(*p);
-        if (!what && *p >= 0x80 && is_invisible(p, uri.n - i))
+        if (!what && is_invisible(p))
             what = "an invisible character";
         if (what)
             return err_set(err, ERR_STORE_BAD_URI, "Invalid location: %s at byte %zu", what, i);
@@ -215,7 +241,38 @@ bool location_within(const struct location *inner, const struct location *outer)
            (inner->path.n == outer->path.n || inner->path.p[outer->path.n] == '/');
 }
 
+/* Host names have no other case, and some stores take a bucket for a part of one. */
+static struct str lower(struct arena *a, struct str s)
+{
+    char *p = arena_cstr(a, s);
+    for (size_t i = 0; i < s.n; i++)
+        if (p[i] >= 'A' && p[i] <= 'Z')
+            p[i] = (char)(p[i] - 'A' + 'a');
+    return (struct str){p, s.n};
+}
+
+bool location_identity(struct arena *a, struct str uri, struct location *out, struct err *err)
+{
+    TRY(location_parse(a, uri, out, err));
+    if (str_eq(out->authority, STR("file:")))
+        out->path = file__real(a, out->path);
+    else
+        out->authority = lower(a, out->authority);
+    return true;
+}
+
 bool store_is_file(struct str uri)
 {
     return str_starts(uri, STR("file:"));
+}
+
+bool store_is_region(struct str region)
+{
+    bool good = region.n > 0 && region.n <= REGION_MAX;
+    for (size_t i = 0; good && i < region.n; i++) {
+        char c = region.p[i];
+        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '.' || c == '_';
+    }
+    return good;
 }

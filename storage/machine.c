@@ -141,7 +141,7 @@ bool machine__container(
         .n_headers = token.value.n > 0,
         .max_body = ANSWER_MAX,
         .deadline_us = clock_mono_us() + CONTAINER_US,
-        .reach = FETCH_LINK_LOCAL,
+        .reach = FETCH_ANYWHERE,
     };
     TRY(fetch_do(a, &rq, &rs, err));
     if (rs.status != 200)
@@ -181,7 +181,7 @@ static bool instance_ask(struct arena *a, const char *method, struct str url,
         .headers = header,
         .n_headers = 1,
         .max_body = ANSWER_MAX,
-        .reach = FETCH_LINK_LOCAL,
+        .reach = FETCH_ANYWHERE,
     };
     for (int tries = 1;; tries++) {
         struct fetch_request now = rq;

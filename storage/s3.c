@@ -85,6 +85,7 @@ static bool s3_new(const struct store_conf *conf, struct s3 **out, struct err *e
     s3->deadline_us = (int64_t)ms * 1000;
     if (conf->s3_endpoint && *conf->s3_endpoint)
         TRY(read_endpoint(s3, conf->s3_endpoint, err));
+    s3->reach = s3->endpoint ? fetch_reach_of(conf->endpoint_reach) : FETCH_PRIVATE;
     if (s3->style == STORE_STYLE_VIRTUAL && is_address(s3->endpoint))
         return err_set(err, ERR_INTERNAL,
             "the S3 endpoint %s is an address: a bucket can be part of a host name only, expected "
@@ -107,8 +108,9 @@ static bool bucket_open(struct s3 *s3, const struct store_conf *conf, struct str
         }
     }
     const char *region = region_given(conf);
-    if (region && strlen(region) > REGION_MAX)
-        return err_set(err, ERR_INTERNAL, "the S3 region has more than %d characters", REGION_MAX);
+    if (region && !store_is_region(str_from(region)))
+        return err_set(err, ERR_INTERNAL,
+            "the S3 region is none: expected 1 to %d letters, digits, '.', '-' or '_'", REGION_MAX);
     struct s3_bucket *b = xcalloc(1, sizeof(*b));
     b->name = xcalloc(1, name.n + 1);
     memcpy(b->name, name.p, name.n);

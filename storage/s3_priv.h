@@ -10,8 +10,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { REGION_MAX = 48 };
-
 struct s3_bucket {
     struct s3_bucket *next;
     char *name;
@@ -26,6 +24,7 @@ struct s3 {
     enum endpoint_scheme scheme;
     char *endpoint; /* host and port; NULL: AWS, the host follows from the region */
     enum store_style style;
+    enum fetch_reach reach;
     int64_t deadline_us; /* of one operation */
     struct s3_bucket *buckets;
     pthread_mutex_t lock;         /* of the regions */

@@ -109,6 +109,7 @@ static bool attempt(struct s3 *s3, struct arena *a, struct s3_call *call, struct
         .n_pieces = call->n_pieces,
         .max_body = call->max_body,
         .deadline_us = call->deadline_us,
+        .reach = s3->reach,
     };
     return fetch_do(a, &rq, rs, err);
 }

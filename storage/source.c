@@ -213,7 +213,17 @@ static struct sts_service service_of(const struct store_conf *conf)
         .endpoint = named.n > 0 ? named : source__env("AWS_ENDPOINT_URL_STS"),
         .region = str_from(conf->s3_region),
         .deadline_us = clock_mono_us() + STS_US,
+        .reach = named.n > 0 ? fetch_reach_of(conf->sts_reach) : FETCH_PRIVATE,
     };
+}
+
+/* Not the warehouse's: whoever gets the token can be the server. */
+static struct sts_service own_service(const struct store_conf *conf)
+{
+    struct store_conf own = *conf;
+    own.sts_endpoint = conf->identity_endpoint;
+    own.sts_reach = STORE_REACH_PRIVATE;
+    return service_of(&own);
 }
 
 static struct str session_name(void)
@@ -233,7 +243,7 @@ static bool token_fetch(
     struct arena *a, const struct store_conf *conf, struct credentials **out, struct err *err)
 {
     const struct sts_role role = {.arn = source__env("AWS_ROLE_ARN"), .session = session_name()};
-    const struct sts_service service = service_of(conf);
+    const struct sts_service service = own_service(conf);
     struct str path = source__env("AWS_WEB_IDENTITY_TOKEN_FILE"), token = STR("");
     TRY(source__file(a, path, &token, err));
     if (token.n == 0)

@@ -36,6 +36,17 @@ struct store_conf {
     const char *gcs_project; /* told to clients; NULL: that of the key */
     /* What clients get: tokens, limited to a folder each. */
     enum store_gcs_vend { STORE_GCS_NOTHING, STORE_GCS_TOKENS } gcs_vend;
+    /* Where the server shows its own web identity, which is nobody else's to see; NULL: AWS. */
+    const char *identity_endpoint;
+    /* Which addresses the hosts above, and that for clients, may have. Those that the operator has
+     * named may be private, and none at all is for one that is no longer allowed; no
+     * address is where a machine tells its identity. */
+    enum store_reach {
+        STORE_REACH_PRIVATE,
+        STORE_REACH_PUBLIC,
+        STORE_REACH_NONE
+    } endpoint_reach,
+        sts_reach, client_reach;
     /* What clients get (vend.h): keys of this role, limited to a folder each; NULL: none. */
     const char *vend_role_arn;
     int vend_duration_s;         /* 0: 3,600 */
@@ -63,8 +74,17 @@ struct location {
 /* ERR_STORE_BAD_URI for anything this server cannot hold: unknown scheme, user info, query,
  * fragment, dot segments, control characters, above 1,024 bytes. */
 MUST bool location_parse(struct arena *a, struct str uri, struct location *out, struct err *err);
+/* The same in the form in which places are compared across warehouses, which may spell one place in
+ * several ways: file: paths without links, buckets in lower case. Looks at the file system. */
+MUST bool location_identity(struct arena *a, struct str uri, struct location *out, struct err *err);
 /* Is inner equal to outer or beneath it, on whole segments? */
 bool location_within(const struct location *inner, const struct location *outer);
+
+/* The host of "http://host:port/", with its port unless that is the scheme's own; borrowed.
+ * ERR_STORE_BAD_URI names `what` and does not show the text, which may hold a password. */
+MUST bool store_endpoint_host(struct str uri, const char *what, struct str *host, struct err *err);
+/* Letters, digits, '.', '-' and '_', 1 to 48 of them: a part of host names and of signatures. */
+bool store_is_region(struct str region);
 
 /* May clients' locations and metadata files be at uri: beneath the base or an allowed location?
  * ERR_STORE_BAD_URI when it is no location, ERR_STORE_DENIED when it lies elsewhere. */

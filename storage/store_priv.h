@@ -4,7 +4,7 @@
 #include "finding.h"
 #include "store.h"
 
-enum { URI_MAX = 1024, URI_TEXT = URI_MAX + 8 };
+enum { URI_MAX = 1024, URI_TEXT = URI_MAX + 8, REGION_MAX = 48 };
 
 struct gcs;
 struct s3;
@@ -96,6 +96,8 @@ void store__warn(struct store *s, const char *text);
 
 /* file.c, for the fast lane and for the test of the way without openat2. */
 bool file__present(const struct place *p);
+/* The path without the links that are on it now; what does not exist yet stays as it is. */
+struct str file__real(struct arena *a, struct str path);
 int file__open(const struct root *r, const char *rel, int flags);
 /* s3.c */
 void s3__free(struct s3 **s3);

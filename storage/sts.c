@@ -150,8 +150,11 @@ static bool ask(struct arena *a, const struct sts_service *service, const struct
         .pieces = &form,
         .n_pieces = 1,
         .max_body = ANSWER_MAX,
-        .deadline_us = service->deadline_us};
+        .deadline_us = service->deadline_us,
+        .reach = service->reach};
     TRY(fetch_do(a, &rq, &rs, err));
+    if (service->answered)
+        *service->answered = true;
     if (rs.status != 200)
         return refused(a, role, &at, &rs, err);
     return read_answer(a, &at, buf_view(&rs.body), out, err);

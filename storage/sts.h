@@ -6,6 +6,7 @@
 
 #include "credentials.h"
 #include "err.h"
+#include "fetch.h"
 #include "str.h"
 
 struct arena;
@@ -14,6 +15,8 @@ struct sts_service {
     struct str endpoint; /* "https://host"; absent: AWS's own of the region */
     struct str region;   /* absent: us-east-1 */
     int64_t deadline_us; /* on clock_mono_us() */
+    enum fetch_reach reach;
+    bool *answered; /* set when an HTTP answer came, whatever it says; may be NULL */
 };
 
 struct sts_role {

@@ -26,12 +26,19 @@ static struct s3 *s3_of(const struct vend *v)
 /* The token service, as the server reaches it. */
 static struct sts_service service_of(const struct vend *v, struct str region)
 {
-    struct str named = str_from(v->conf.sts_endpoint);
-    if (named.n == 0)
-        named = source__env("AWS_ENDPOINT_URL_STS");
-    if (named.n == 0) /* stores other than AWS have theirs at the same address */
-        named = str_from(v->conf.s3_endpoint);
-    return (struct sts_service){named, region, clock_mono_us() + ASK_US};
+    struct sts_service s = {.endpoint = str_from(v->conf.sts_endpoint),
+        .region = region,
+        .deadline_us = clock_mono_us() + ASK_US,
+        .reach = fetch_reach_of(v->conf.sts_reach)};
+    if (s.endpoint.n > 0)
+        return s;
+    s.endpoint = source__env("AWS_ENDPOINT_URL_STS");
+    s.reach = FETCH_PRIVATE;
+    if (s.endpoint.n > 0)
+        return s;
+    s.endpoint = str_from(v->conf.s3_endpoint); /* where stores other than AWS have theirs */
+    s.reach = fetch_reach_of(v->conf.endpoint_reach);
+    return s;
 }
 
 /* In the records of the token service the session bears the folder's name. */
@@ -165,21 +172,25 @@ static void lend(
     conf->s3_role_arn = NULL;
 }
 
-/* ERR_UNAVAILABLE: nobody answered there. */
+/* ERR_UNAVAILABLE: nobody answered there, or it could not be asked. */
 static bool cannot_assume(struct arena *a, const struct vend *v, const struct credentials *keys,
     struct str endpoint, struct err *err)
 {
+    bool answered = false;
     AUTO(credentials_unref) struct credentials *more = NULL;
     struct str region = s3__region(s3_of(v), a, v->store->roots[0].bucket);
     struct sts_service service = service_of(v, region);
     const struct sts_role role = {.arn = str_from(v->conf.vend_role_arn),
         .session = STR("firn-probe"),
         .external_id = str_from(v->conf.s3_external_id)};
-    if (endpoint.n > 0)
+    service.answered = &answered;
+    if (endpoint.n > 0) {
         service.endpoint = endpoint;
+        service.reach = fetch_reach_of(v->conf.client_reach);
+    }
     if (sts_assume_role(&service, keys, &role, &more, err))
         return store__found(v->store, FINDING_VENDED_ROLE_ASSUMED, err);
-    if (err->kind == ERR_UNAVAILABLE)
+    if (!answered || err->kind == ERR_UNAVAILABLE)
         return false;
     err_clear(err);
     return true;

@@ -209,7 +209,7 @@ START_TEST(test_source__web_identity)
 {
     PLAY({.answer = CLOSED("200 OK", STS_KEYS)}, {.answer = CLOSED("200 OK", STS_KEYS)});
     set_token("first.token\n");
-    const struct store_conf conf = {.sts_endpoint = url};
+    const struct store_conf conf = {.identity_endpoint = url};
     check_keys(&conf, "ASIA1", "s&1", "t+1=");
     ck_assert(stub_saw(0, "POST / HTTP/1.1\r\n"));
     ck_assert(
@@ -247,7 +247,7 @@ START_TEST(test_source__web_identity_refused)
         {.answer = CLOSED("503 Slow", "")}, {.answer = CLOSED("200 OK", "<html>")},
         {.answer = CLOSED("200 OK", "<a><AccessKeyId>A</AccessKeyId></a>")});
     set_token("hidden");
-    const struct store_conf conf = {.sts_endpoint = url};
+    const struct store_conf conf = {.identity_endpoint = url};
     fails(&conf, ERR_INTERNAL,
         "answered 400 InvalidIdentityToken: No OpenIDConnect provider when "
         "asked for the role arn:aws:iam::1:role/r x");
@@ -267,8 +267,28 @@ END_TEST
 START_TEST(test_source__web_identity_wants_a_url)
 {
     set_token("hidden");
-    fails(&(struct store_conf){.sts_endpoint = "http://user:hidden@host"}, ERR_INTERNAL,
+    fails(&(struct store_conf){.identity_endpoint = "http://user:hidden@host"}, ERR_INTERNAL,
         "the endpoint of the token service is not understood");
+}
+END_TEST
+
+/* The token goes to the server's own service; the warehouse's, here the second, sees keys at work.
+ */
+START_TEST(test_source__web_identity_is_not_shown_to_a_warehouse)
+{
+    PLAY({.answer = CLOSED("200 OK", STS_KEYS)}, {.answer = CLOSED("200 OK", STS_KEYS)});
+    char theirs[200];
+    (void)snprintf(theirs, sizeof(theirs), "http://localhost%s", strrchr(url, ':'));
+    set_token("hidden.token");
+    const struct store_conf conf = {.identity_endpoint = url,
+        .sts_endpoint = theirs,
+        .s3_role_arn = "arn:aws:iam::2:role/theirs"};
+    check_keys(&conf, "ASIA1", "s&1", "t+1=");
+    ck_assert_uint_eq(stub_count(), 2);
+    ck_assert(stub_saw(0, "\r\nHost: 127.0.0.1:"));
+    ck_assert(stub_saw(0, "WebIdentityToken=hidden.token"));
+    ck_assert(stub_saw(1, "\r\nHost: localhost:"));
+    ck_assert(!stub_saw(1, "hidden.token"));
 }
 END_TEST
 
@@ -409,28 +429,6 @@ START_TEST(test_source__instance_that_does_not_answer)
 }
 END_TEST
 
-/* Whatever a name leads to: the identity of the machine is not asked for by way of the store. */
-START_TEST(test_fetch__link_local_addresses_are_out_of_reach)
-{
-    static const char *const urls[] = {"http://169.254.169.254/x", "http://169.254.170.2/",
-        "http://[fe80::1]/", "http://[::ffff:169.254.169.254]/", "http://[fd00:ec2::254]/"};
-    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
-        AUTO(arena_free) struct arena *a = arena_new();
-        struct fetch_response rs = {0};
-        struct err err = {0};
-        const struct fetch_request rq = {.method = "GET",
-            .url = str_from(urls[i]),
-            .max_body = 100,
-            .deadline_us = clock_mono_us() + 2000000};
-        ck_assert_msg(!fetch_do(a, &rq, &rs, &err), "%s", urls[i]);
-        ck_assert_msg(strstr(err.msg, "link-local address"), "%s", err.msg);
-        ck_assert_int_eq(err.kind, ERR_INTERNAL);
-        ck_assert(!rs.may_have_arrived);
-        buf_fini(&rs.body);
-    }
-}
-END_TEST
-
 int main(void)
 {
     TCase *tc = tcase_create("source");
@@ -454,7 +452,7 @@ int main(void)
     tcase_add_test(tc, test_source__instance_without_sessions);
     tcase_add_test(tc, test_source__instance_without_role);
     tcase_add_test(tc, test_source__instance_that_does_not_answer);
-    tcase_add_test(tc, test_fetch__link_local_addresses_are_out_of_reach);
+    tcase_add_test(tc, test_source__web_identity_is_not_shown_to_a_warehouse);
     Suite *s = suite_create("source");
     suite_add_tcase(s, tc);
     SRunner *r = srunner_create(s);
