@@ -11,9 +11,9 @@ static bool roots_parse(struct catalog *c, const struct catalog_conf *conf, stru
     for (const char *const *p = conf->allowed; p && *p; p++)
         n++;
     c->roots = ARENA_ARRAY(c->arena, struct location, n);
-    TRY(location_parse(c->arena, store_base(c->store), &c->roots[0], err));
+    TRY(location_identity(c->arena, store_base(c->store), &c->roots[0], err));
     for (size_t i = 1; i < n; i++)
-        TRY(location_parse(c->arena, str_from(conf->allowed[i - 1]), &c->roots[i], err));
+        TRY(location_identity(c->arena, str_from(conf->allowed[i - 1]), &c->roots[i], err));
     c->n_roots = n;
     return true;
 }

@@ -14,12 +14,12 @@ static struct str without_slashes(struct str s)
     return s;
 }
 
-static const struct location *root_of(const struct catalog *c, const struct location *at)
+static bool is_inside(const struct catalog *c, const struct location *at)
 {
     for (size_t i = 0; i < c->n_roots; i++)
         if (location_within(at, &c->roots[i]))
-            return &c->roots[i];
-    return NULL;
+            return true;
+    return false;
 }
 
 bool place__check(struct arena *a, const struct catalog *c, struct str asked, struct str *location,
@@ -27,7 +27,7 @@ bool place__check(struct arena *a, const struct catalog *c, struct str asked, st
 {
     struct str clean = without_slashes(asked);
     struct location loc;
-    if (!store_check(a, c->store, clean, err) || !location_parse(a, clean, &loc, err))
+    if (!store_check(a, c->store, clean, err) || !location_identity(a, clean, &loc, err))
         return err_as(err, ERR_INVALID_ARGUMENT);
     for (size_t i = 0; i < c->n_roots; i++)
         if (location_within(&c->roots[i], &loc))
@@ -35,10 +35,9 @@ bool place__check(struct arena *a, const struct catalog *c, struct str asked, st
                 "Invalid location: %.*s is or contains the base of a warehouse, a table or view "
                 "must lie beneath it",
                 STR_ARG(clean));
-    const struct location *root = root_of(c, &loc);
-    if (root) {
+    if (is_inside(c, &loc)) {
         *location = arena_dup(a, clean);
-        *place = (struct sql_place){loc.authority, loc.path, root->path};
+        *place = (struct sql_place){loc.authority, loc.path};
         return true;
     }
     return err_set(err, ERR_INVALID_ARGUMENT, "Invalid location: %.*s lies outside the warehouse",

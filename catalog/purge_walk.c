@@ -64,7 +64,9 @@ static bool beneath(struct walk *w, struct str uri)
  * be told from ours. */
 static bool has_rival(struct walk *w, bool *out, struct err *err)
 {
-    const struct sql_place place = {.authority = w->root.authority, .path = w->root.path};
+    struct location real;
+    TRY(location_identity(w->scratch, w->mark->location, &real, err));
+    const struct sql_place place = {.authority = real.authority, .path = real.path};
     struct sql *sql = w->purge->catalog->sql;
     struct str path, *files;
     size_t n;

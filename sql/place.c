@@ -1,5 +1,5 @@
-/* Where objects lie. One row for each object's location and one for each folder between it and its
- * warehouse's base; a row's parent is the row of the folder it is in.
+/* Where objects lie. One row for each object's location and one for each folder above it; a row's
+ * parent is the row of the folder it is in.
  *
  * Two transactions that want overlapping places meet in the primary key (both make the row of the
  * same folder) or in the foreign key (one removes a folder's row, the other hangs a row under it);
@@ -41,19 +41,18 @@ static bool prune(struct unit *u, struct str authority, struct str path, bool *g
     return true;
 }
 
-/* Rows for the folders between the base and the place, top-down. *parent: the lowest, or absent. */
+/* Rows for the folders above the place, top-down. *parent: the lowest, or absent. From the very
+ * top, whatever the base: another warehouse may have its own base above or below. */
 static bool make_folders(
     struct unit *u, const struct sql_place *place, struct str *parent, struct err *err)
 {
-    struct str path = place->path, base = place->base_path;
+    struct str path = place->path;
     const struct param none = text_param((struct str){NULL, 0});
     size_t last = folder_end(path, path.n);
-    bool in_base = base.n > 0 && base.n < path.n && str_starts(path, base) &&
-                   (path.p[base.n] == '/' || base.p[base.n - 1] == '/');
     bool ignored;
 
     *parent = (struct str){NULL, 0};
-    for (size_t n = in_base ? base.n + 1 : 1; n <= last; n++) {
+    for (size_t n = 1; n <= last; n++) {
         if (path.p[n] != '/')
             continue;
         struct sql_place folder = {.authority = place->authority, .path = str_sub(path, 0, n)};

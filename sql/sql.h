@@ -122,10 +122,10 @@ struct sql_object {
 MUST bool sql_object_get(struct arena *a, struct sql *s, int64_t warehouse, struct str ns,
     struct str name, bool *ns_found, struct sql_object **out, struct err *err);
 
-/* Where an object lies, for the rule that no live table's location is or contains another's. `path`
- * is normalised; `base_path` is the folder above which no row is made. */
+/* Where an object lies, for the rule that no live table's location is or contains another's. Both
+ * are normalised, so that one place has one form in all warehouses. */
 struct sql_place {
-    struct str authority, path, base_path;
+    struct str authority, path;
 };
 
 struct sql_new_object {

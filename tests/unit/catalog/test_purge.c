@@ -162,7 +162,7 @@ static void insert(const char *name, const char *place)
     enum sql_insert_result result;
     enum sql_kind taken_by;
     must(location_parse(arena, o.location, &at, &err));
-    o.place = (struct sql_place){at.authority, at.path, catalog->roots[0].path};
+    o.place = (struct sql_place){at.authority, at.path};
     must(sql_object_insert(sql, &o, &change, &result, &taken_by, &err));
     ck_assert_int_eq(result, SQL_INSERTED);
 }

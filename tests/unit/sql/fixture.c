@@ -173,8 +173,7 @@ struct sql_new_object new_object_at(
         .uuid = arena_dup(f->a, str_from(uuid)),
         .location = location,
         .metadata_location = arena_printf(f->a, "%.*s/metadata/0.json", STR_ARG(location)),
-        .place = {
-                  .authority = STR("b"), .path = arena_dup(f->a, str_from(path)), .base_path = STR("w")}
+        .place = {.authority = STR("b"), .path = arena_dup(f->a, str_from(path))}
     };
 }
 

@@ -167,8 +167,7 @@ static struct sql_swap move_to(struct fixture *f, struct sql_place *place, const
 {
     struct sql_swap sw = swap_to(f, object(f, "n", "t"), path);
 
-    *place =
-        (struct sql_place){.authority = STR("b"), .path = str_from(path), .base_path = STR("w")};
+    *place = (struct sql_place){.authority = STR("b"), .path = str_from(path)};
     sw.location = arena_printf(f->a, "s3://b/%s", path);
     sw.metadata_location = arena_printf(f->a, "s3://b/%s/metadata/1.json", path);
     sw.place = place;
