@@ -6,6 +6,7 @@ import os
 import secrets
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import boto3
@@ -30,7 +31,8 @@ def server():
         "FIRN_STS_ENDPOINT": os.environ["FIRN_TEST_STS_ENDPOINT"],
         "FIRN_S3_CLIENT_ENDPOINT": CLIENT_ENDPOINT,
         "FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode(),
-        "FIRN_WAREHOUSE_ENDPOINTS": "*",
+        "FIRN_WAREHOUSE_ENDPOINTS": " ".join({urllib.parse.urlsplit(url).netloc for url in (
+            firn.store.endpoint, os.environ["FIRN_TEST_STS_ENDPOINT"], CLIENT_ENDPOINT) if url}),
         "FIRN_ALLOWED_LOCATIONS": firn.store.base + "-more",
         "FIRN_CACHE": "0",
     }

@@ -39,7 +39,7 @@ def firn(store, identity, keys):
     firn = Server(store=store, env={
         "FIRN_S3_ACCESS_KEY_ID": own["id"], "FIRN_S3_SECRET_ACCESS_KEY": own["secret"],
         "FIRN_STS_ENDPOINT": identity.url, "FIRN_S3_VEND_ROLE_ARN": identity.role,
-        "FIRN_WAREHOUSE_ENDPOINTS": "*",
+        "FIRN_WAREHOUSE_ENDPOINTS": f"{store.url} {identity.url}",
         "FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode()})
     with firn:
         yield firn
