@@ -28,6 +28,7 @@ bool catalog_new(const struct catalog_conf *conf, struct arena *a, struct store 
     c->store = store;
     c->warehouse = conf->warehouse;
     c->cached = (struct cache_view){conf->cache, c->warehouse.id, store};
+    c->allowed_properties = conf->allowed_properties;
     c->transaction_tables = conf->transaction_tables;
     c->metadata_max = cache_file_max(conf->cache);
     TRY(roots_parse(c, conf, err));

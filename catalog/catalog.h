@@ -16,11 +16,12 @@ struct cache;
 struct leftovers;
 
 struct catalog_conf {
-    struct sql *sql;                /* not owned */
-    struct cache *cache;            /* not owned; of all warehouses */
-    struct sql_warehouse warehouse; /* its row */
-    const char *const *allowed;     /* as in struct store_conf; NULL-ended, may be NULL */
-    size_t transaction_tables;      /* changes in one transaction */
+    struct sql *sql;                       /* not owned */
+    struct cache *cache;                   /* not owned; of all warehouses */
+    struct sql_warehouse warehouse;        /* its row */
+    const char *const *allowed;            /* as in struct store_conf; NULL-ended, may be NULL */
+    const char *const *allowed_properties; /* patterns, see uri.c; NULL-ended, or NULL */
+    size_t transaction_tables;             /* changes in one transaction */
 };
 
 /* A reference for the caller. Takes over, also when it fails, the store and the arena in which the

@@ -17,6 +17,7 @@ struct catalog {
     struct sql_warehouse warehouse;
     struct location *roots; /* the base first, then the allowed locations; by identity */
     size_t n_roots;
+    const char *const *allowed_properties;
     size_t transaction_tables;
     size_t metadata_max; /* bytes of a metadata file, unpacked */
 };
@@ -39,8 +40,9 @@ struct sql_change catalog__change(
  * it lies. ERR_INVALID_ARGUMENT. */
 MUST bool place__check(struct arena *a, const struct catalog *c, struct str asked,
     struct str *location, struct sql_place *place, struct err *err);
-/* May files lie where the request says that they do? All of them in the warehouse, and folders for
- * new ones not in another object's location. ERR_INVALID_ARGUMENT names the member. */
+/* May files lie where the request says that they do, and may its properties be set? All files in
+ * the warehouse, and folders for new ones not in another object's location. ERR_INVALID_ARGUMENT
+ * names the member. */
 MUST bool uris__check(
     struct arena *a, const struct catalog *c, const struct draft *d, struct err *err);
 /* The same of all that a file to be registered names, but for the metadata log: it tells of the

@@ -99,7 +99,7 @@ static void set_properties(struct draft *d, struct at given)
         if (!draft__reserved_property(key))
             json_object_set(to, key, v);
     }
-    draft__note_folders(d, given);
+    draft__note_properties(d, given);
     if (!json_object_get(to, "write.parquet.compression-codec"))
         json_object_set_new(to, "write.parquet.compression-codec", json_string("zstd"));
 }

@@ -22,12 +22,13 @@ struct id_list {
     size_t n, cap;
 };
 
-/* Where something that is read or written later lies, for the catalog to judge before it is. */
+/* Where something that is read or written later lies, for the catalog to judge before it is; or
+ * another property, by its name. */
 struct draft_uri {
     struct str uri;
     struct str where; /* the JSON pointer to what holds it */
     const char *member;
-    enum { DRAFT_URI_FILE, DRAFT_URI_FOLDER } of;
+    enum { DRAFT_URI_FILE, DRAFT_URI_FOLDER, DRAFT_PROPERTY } of;
 };
 struct draft_uris {
     struct draft_uri *v;
@@ -63,7 +64,7 @@ struct draft {
     bool bindings_changed;       /* current schema, default spec or default order */
     struct draft_tree **trees;   /* what draft_tree parsed, by the address of the text */
     unsigned named[PARTS_COUNT]; /* how many elements this request named to be added */
-    struct draft_uris uris;      /* places of files that this request named */
+    struct draft_uris uris;      /* what this request named */
     const char *schema_text;     /* the text that schema was read from */
     struct schema *schema;
 };

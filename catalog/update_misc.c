@@ -106,7 +106,7 @@ bool update__set_properties(struct draft *d, struct at at, struct err *err)
         json_object_set(draft_properties(d), key, value);
         set++;
     }
-    draft__note_folders(d, map);
+    draft__note_properties(d, map);
     if (set)
         draft_record(d);
     return true;

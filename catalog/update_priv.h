@@ -65,10 +65,10 @@ bool draft__reserved_property(const char *name);
 struct str draft__strip_slashes(struct str location);
 MUST bool draft__check_format_version(int64_t version, struct err *err);
 
-/* Puts what an element, or a map of properties, says of places of files on the draft's list; the
- * pointer of `at` must live as long as the list. */
+/* Puts what an element says of places of files, and what a map of properties sets, on the draft's
+ * list; the pointer of `at` must live as long as the list. */
 void draft__note_uris(struct draft *d, enum parts_kind kind, struct at at);
-void draft__note_folders(struct draft *d, struct at properties);
+void draft__note_properties(struct draft *d, struct at properties);
 
 /* A line of the snapshot log. */
 void draft__log_snapshot(struct draft *d, int64_t snapshot_id, int64_t ms);

@@ -240,7 +240,7 @@ bool draft_create_view(struct arena *a, const json_t *request, struct str locati
     if (at_has(top, "properties")) {
         TRY(at_string_map(a, top, "properties", &properties, err));
         json_copy_rest(draft_properties(d), properties.json);
-        draft__note_folders(d, properties);
+        draft__note_properties(d, properties);
     }
     TRY(update__add_view_schema(d, top, err));
     TRY(check_version(d, version, err));

@@ -62,15 +62,14 @@ void draft__note_uris(struct draft *d, enum parts_kind kind, struct at at)
     }
 }
 
-void draft__note_folders(struct draft *d, struct at properties)
+void draft__note_properties(struct draft *d, struct at properties)
 {
     const char *key;
     json_t *value;
     json_object_foreach(json_lend(properties.json), key, value)
     {
-        if (is_folder(str_from(key)))
-            note(
-                d, (struct draft_uri){json_text(value), properties.pointer, key, DRAFT_URI_FOLDER});
+        note(d, (struct draft_uri){json_text(value), properties.pointer, key,
+                    is_folder(str_from(key)) ? DRAFT_URI_FOLDER : DRAFT_PROPERTY});
     }
 }
 
@@ -101,9 +100,46 @@ static bool check_free(
         STR_ARG(uri));
 }
 
+/* Some clients merge the properties of a table into their own settings: who may set one of these
+ * could lead another's keys and data elsewhere, or shows keys to all who may read the table. */
+static const char *const settings_of_clients[] = {"uri", "token", "credential", "oauth2-*",
+    "rest.*", "header.*", /* the catalog */
+    "signer.*", "s3.signer*", "client.credentials-provider*", "*.refresh-credentials-endpoint",
+    "*-impl", /* classes to load: io-impl, py-io-impl, catalog-impl */
+    "s3.endpoint", "s3.proxy-uri", "gcs.service.host", "adls.connection-string*",
+    "adls.account-host", "s3.access-key-id", "s3.secret-access-key", "s3.session-token",
+    "gcs.oauth2.token*", "adls.sas-token*", "adls.account-key", "adls.token", "adls.client-secret",
+    NULL};
+
+/* A name, "begins*" or "*ends". The first that fits, or NULL. */
+static const char *fitting(const char *const *patterns, struct str key)
+{
+    for (const char *const *p = patterns; p && *p; p++) {
+        struct str pattern = str_from(*p);
+        struct str begin = str_sub(pattern, 0, pattern.n - 1), end = str_sub(pattern, 1, pattern.n);
+        if (str_eq(key, pattern) || (str_ends(pattern, STR("*")) && str_starts(key, begin)) ||
+            (str_starts(pattern, STR("*")) && str_ends(key, end)))
+            return *p;
+    }
+    return NULL;
+}
+
+static bool check_property(const struct catalog *c, const char *name, struct err *err)
+{
+    struct str key = str_from(name);
+    if (!fitting(settings_of_clients, key) || fitting(c->allowed_properties, key))
+        return true;
+    return err_set(err, ERR_INVALID_ARGUMENT,
+        "Property %s cannot be set: clients would take it for a setting of their own "
+        "(FIRN_ALLOWED_PROPERTIES may allow it)",
+        name);
+}
+
 static bool check_one(struct arena *a, const struct catalog *c, struct str own,
     const struct draft_uri *uri, struct err *err)
 {
+    if (uri->of == DRAFT_PROPERTY)
+        return check_property(c, uri->member, err);
     if (!store_check(a, c->store, uri->uri, err))
         return err_as(err, ERR_INVALID_ARGUMENT);
     return uri->of == DRAFT_URI_FILE || check_free(a, c, own, uri->uri, err);
@@ -140,7 +176,7 @@ bool uris__check_all(
     static const enum parts_kind kinds[] = {
         PARTS_SNAPSHOTS, PARTS_STATISTICS, PARTS_PARTITION_STATS};
     struct draft *d = draft_begin(a, m);
-    draft__note_folders(d, (struct at){d->head.properties, STR("/properties")});
+    draft__note_properties(d, (struct at){d->head.properties, STR("/properties")});
     TRY(uris__check(a, c, d, err));
     for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
         for (size_t i = 0; i < d->parts[kinds[k]].n; i++)

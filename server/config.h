@@ -101,6 +101,8 @@
     X(cache, BYTES, "FIRN_CACHE", "32m", 0, 1099511627776, "Metadata kept in memory")              \
     X(metadata_limit, BYTES, "FIRN_METADATA_LIMIT", "256m", 1048576, 4294967296,                   \
         "Largest metadata file, unpacked")                                                         \
+    X(allowed_properties, LIST, "FIRN_ALLOWED_PROPERTIES", "", 0, 0,                               \
+        "Properties that tables may have though clients take them for settings: NAME or BEGINS*")  \
     X(transaction_tables, INT, "FIRN_TRANSACTION_TABLES", "100", 1, 1000,                          \
         "Table changes in one transaction")                                                        \
     X(idempotency_lifetime, SECONDS, "FIRN_IDEMPOTENCY_LIFETIME", "1800", 0, 2592000,              \

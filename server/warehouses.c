@@ -49,6 +49,7 @@ static bool make_catalog(struct warehouses *w, struct arena *a, const struct sql
         .cache = w->cache,
         .warehouse = *row,
         .allowed = allowed,
+        .allowed_properties = w->conf->allowed_properties,
         .transaction_tables = (size_t)w->conf->transaction_tables,
     };
 

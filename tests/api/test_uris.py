@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from firn_client import (Table, add_snapshot, assert_uuid, create_updates, ns_path, replace_version,
+from firn_client import (Api, Table, add_snapshot, assert_uuid, create_updates, ns_path, replace_version,
                          representation, set_properties, simple, struct, view_path)
+from firn_server import Server
 from test_drop_rename_register import document, put
 
 NEW = {"type": "assert-create"}
@@ -259,3 +260,42 @@ def test_names_never_reach_a_place(api):
         assert location.startswith(api.store.base + "/")
         assert all(c.isascii() and (c.isalnum() or c in "._-/") for c in rest), rest
         assert not {"", ".", ".."} & set(rest[1:].split("/")), rest
+
+
+# what clients that merge a table's properties into their own settings would follow
+SETTINGS = ("uri", "token", "credential", "oauth2-server-uri", "rest.auth.type", "header.X-Evil", "signer.uri", "s3.signer",
+            "s3.signer.uri", "s3.endpoint", "s3.access-key-id", "s3.secret-access-key", "s3.session-token", "s3.proxy-uri",
+            "client.refresh-credentials-endpoint", "gcs.oauth2.refresh-credentials-endpoint", "io-impl", "py-io-impl",
+            "client.credentials-provider", "client.credentials-provider.x", "adls.connection-string.account",
+            "adls.sas-token.account", "gcs.service.host", "gcs.oauth2.token")
+
+
+def test_settings_of_clients(api, ns):
+    """Refused as properties on every way in; taken away they may be."""
+    table = api.table(ns)
+    before, files = table.loaded, api.store.list()
+    place = f"{api.store.base}/registered/{ns}"
+    for name in SETTINGS:
+        given = {"properties": {name: "http://evil.example", "a": "b"}}
+        refused(api.create(ns, "n", **given), f"/properties/{name}", "FIRN_ALLOWED_PROPERTIES")
+        refused(api.create(ns, "n", stage_create=True, **given), f"/properties/{name}")
+        refused(table.commit(set_properties(**given["properties"])), f"/updates/0/updates/{name}")
+        refused(api.create_view(ns, "n", **given), f"/properties/{name}")
+        file = put(api, place, document(place, **given))
+        refused(api.register(ns, "n", file), f"/properties/{name}")
+        api.store.delete(file)
+        table.commit({"action": "remove-properties", "removals": [name]}).ok()
+    assert table.metadata["properties"] == before["metadata"]["properties"] and api.names(ns) == [table.name]
+    assert set(api.store.list()) - set(files) == {f for f in api.store.list(table.location) if f not in files}
+    for name in ("s3.sse.type", "s3.region", "commit.retry.num-retries", "urix", "my-token", "write.location-provider.impl"):
+        table.apply(set_properties(**{name: "1"}))
+
+
+def test_settings_of_clients_that_are_allowed():
+    """By name, or by how they begin."""
+    with Server(env={"FIRN_ALLOWED_PROPERTIES": "s3.endpoint, header.*"}) as firn:
+        api = Api(firn)
+        ns = api.new_namespace()
+        table = api.table(ns, properties={"s3.endpoint": "http://s3.example", "header.x": "1"})
+        refused(table.commit(set_properties(uri="x")))
+        api.close()
