@@ -213,6 +213,41 @@ static bool check_field(
     return wrap(&here, err);
 }
 
+static bool is_field(const struct body *body, struct str name)
+{
+    for (unsigned i = 0; i < body->n_fields; i++) {
+        const struct body_field *field = &body->fields[i];
+        if (str_eq(name, str_from(field->name)) ||
+            (field->alias && str_eq(name, str_from(field->alias))))
+            return true;
+    }
+    return false;
+}
+
+/* A word that nobody knows may be a secret in the wrong place, or a wish that would be passed over
+ * in silence. */
+static bool check_others(
+    const struct body *body, json_t *json, const struct place *at, struct err *err)
+{
+    AUTO(buf_fini) struct buf names = {0};
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(json, key, value)
+    {
+        const struct place here = {.up = at, .name = key};
+        if (is_field(body, str_from(key)))
+            continue;
+        buf_init(&names, 1024);
+        for (unsigned i = 0; i < body->n_fields; i++)
+            buf_putf(&names, "%s%s", i > 0 ? ", " : "", body->fields[i].name);
+        (void)err_set(err, ERR_BAD_REQUEST, "there is no such member, expected one of %.*s",
+            STR_ARG(buf_view(&names)));
+        return wrap(&here, err);
+    }
+    return true;
+}
+
 static bool check_items(
     const struct body *body, json_t *json, const struct place *at, struct err *err)
 {
@@ -269,6 +304,8 @@ static bool check(const struct body *body, json_t *json, const struct place *at,
         return check_value(body, json, at, err);
     for (unsigned i = 0; i < body->n_fields; i++)
         TRY(check_field(&body->fields[i], json, at, err));
+    if (body->others == BODY_OTHERS_REFUSED && json_is_object(json))
+        TRY(check_others(body, json, at, err));
     if (body->items)
         return check_items(body, json, at, err);
     return true;

@@ -148,6 +148,8 @@ class Bodies:
             listed = ", ".join("&" + self.of(option, hint) for option in options)
             self.text.append(f"static const struct body *const any_{hint}[] = {{{listed}, NULL}};\n")
             out.append(f".any = any_{hint}")
+        if node.get("properties") and node.get("additionalProperties") is False:
+            out.append(".others = BODY_OTHERS_REFUSED")
         if isinstance(node.get("additionalProperties"), dict):
             out.append(f".items = &{self.of(node['additionalProperties'], hint + '_value')}")
         if isinstance(node.get("items"), dict):

@@ -34,6 +34,7 @@ struct body {
     const char *const *values; /* of a string, in any case; NULL-ended */
     const struct body_field *fields;
     unsigned n_fields;
+    enum body_others { BODY_OTHERS_PASS, BODY_OTHERS_REFUSED } others; /* members beside these */
     const struct body *items; /* elements of an array, or all members of a map */
     const char *tag;          /* the member that chooses among variants */
     const struct body_variant *variants;

@@ -504,7 +504,7 @@ static const struct body_field fields_storage[] = {
     {"vend-static", NULL, false, &body_any_boolean, NULL},
     {"client-endpoint", NULL, false, &body_any_string, NULL},
 };
-static const struct body body_storage = {.types = BODY_OBJECT, .fields = fields_storage, .n_fields = 12};
+static const struct body body_storage = {.types = BODY_OBJECT, .fields = fields_storage, .n_fields = 12, .others = BODY_OTHERS_REFUSED};
 static const char *const values_credentials_type[] = {"server", "static", NULL};
 static const struct body body_credentials_type = {.types = BODY_STRING, .values = values_credentials_type};
 static const struct body_field fields_credentials[] = {
@@ -515,7 +515,7 @@ static const struct body_field fields_credentials[] = {
     {"service-account-key", NULL, false, &body_any_object, NULL},
     {"client-email", NULL, false, &body_any_string, NULL},
 };
-static const struct body body_credentials = {.types = BODY_OBJECT, .fields = fields_credentials, .n_fields = 6};
+static const struct body body_credentials = {.types = BODY_OBJECT, .fields = fields_credentials, .n_fields = 6, .others = BODY_OTHERS_REFUSED};
 static const char *const values_delegation_item[] = {"vended-credentials", NULL};
 static const struct body body_delegation_item = {.types = BODY_STRING, .values = values_delegation_item};
 static const struct body body_delegation = {.types = BODY_ARRAY, .items = &body_delegation_item};
@@ -530,7 +530,7 @@ static const struct body_field fields_create_warehouse_request[] = {
     {"defaults", NULL, false, &body_string_map, NULL},
     {"overrides", NULL, false, &body_string_map, NULL},
 };
-static const struct body body_create_warehouse_request = {.types = BODY_OBJECT, .fields = fields_create_warehouse_request, .n_fields = 9};
+static const struct body body_create_warehouse_request = {.types = BODY_OBJECT, .fields = fields_create_warehouse_request, .n_fields = 9, .others = BODY_OTHERS_REFUSED};
 static const struct body_field fields_change_warehouse_request[] = {
     {"version", NULL, false, &body_any_int64, NULL},
     {"name", NULL, false, &body_any_string, NULL},
@@ -544,7 +544,7 @@ static const struct body_field fields_change_warehouse_request[] = {
     {"defaults", NULL, false, &body_string_map, NULL},
     {"overrides", NULL, false, &body_string_map, NULL},
 };
-static const struct body body_change_warehouse_request = {.types = BODY_OBJECT, .fields = fields_change_warehouse_request, .n_fields = 11};
+static const struct body body_change_warehouse_request = {.types = BODY_OBJECT, .fields = fields_change_warehouse_request, .n_fields = 11, .others = BODY_OTHERS_REFUSED};
 
 static const struct param params_get_config[] = {
     {"warehouse", IN_QUERY, PARAM_STRING, false, 0, 2048, NULL},

@@ -7,8 +7,8 @@ import urllib.parse
 
 import pytest
 
-from firn_client import Api, simple
-from firn_server import Server
+from firn_client import Api, in_parallel, simple
+from firn_server import FileStore, Server
 from identity_stub import Identity, Keys, Store, Service
 
 ROOT = "/management/v1/warehouses"
@@ -152,6 +152,51 @@ def test_words_of_the_inside(victim, keys, status):
         api.close()
 
 
+def kept(firn):
+    """How many secrets of warehouses there are."""
+    return firn.db.query("SELECT count(*) FROM secret WHERE warehouse_id <> 0")[0][0]
+
+
+def test_secrets_of_warehouses_that_were_not_made(store, victim, keys):
+    """At whatever step a create or a change fails, and when two want one name: no secret stays behind."""
+    with started(f"{store.url} {victim.url}") as firn:
+        api = Api(firn)
+        good = described(keys, endpoint=store.url)
+        for wrong in ({"name": "a/b"}, {"base-location": "s3://bucket/../x"}, {"allowed-locations": ["gs://x/y"]},
+                      {"storage": good["storage"] | {"endpoint": victim.url}}, {"delegation": ["vended-credentials"]},
+                      {"storage": good["storage"] | {"endpoint": "http://elsewhere"}},
+                      {"credentials": good["credentials"] | {"secret-access-key": "wrong"}}, {"name": "main"}):
+            answer = api.post(ROOT, good | wrong)
+            assert answer.status in (400, 403, 409), str(answer)
+            assert kept(firn) == 0
+        got = in_parallel(6, lambda i: api.post(ROOT, good | {"base-location": f"s3://bucket/lake{i}"}))
+        assert sorted(a.status for a in got) == [200] + [409] * 5
+        assert kept(firn) == 1
+        api.post(f"{ROOT}/lake", {"credentials": good["credentials"] | {"secret-access-key": "wrong"}}).fails(400)
+        assert kept(firn) == 1 and api.post(f"{ROOT}/lake/check").ok().json["ok"] is True
+        api.delete(f"{ROOT}/lake").expect(204)
+        assert kept(firn) == 0
+        api.close()
+
+
+def test_members_that_nobody_knows(store, keys):
+    """A secret in a member of another name would be kept as it is and shown: such members are refused."""
+    with started(store.url) as firn:
+        api = Api(firn)
+        good = described(keys, endpoint=store.url)
+        for place in ("storage", "credentials", None):
+            for name in ("jdbc-url", "secretAccessKey", "Secret-Access-Key", "s3.secret-access-key", ""):
+                body = good | {place: good[place] | {name: "hidden"}} if place else good | {name: "hidden"}
+                answer = api.post(ROOT, body)
+                answer.fails(400, contains=f"/{place}/{name}" if place else f"/{name}")
+                assert "hidden" not in answer.raw.decode()
+        api.post(ROOT, good).ok()
+        answer = api.post(f"{ROOT}/lake", {"credentials": good["credentials"] | {"secret": "hidden"}})
+        answer.fails(400, contains="/credentials/secret: there is no such member, expected one of type, access-key-id")
+        assert "hidden" not in api.get(ROOT).ok().raw.decode()
+        api.close()
+
+
 def test_regions(api, keys):
     """A region becomes a part of the name of a host: letters, digits and a few signs."""
     for region in ("x.evil.example/", "evil.example#", "us east", "a@b", "eu-west-1?", "é", "a" * 49, "a:80", "%2f", ""):
@@ -186,6 +231,7 @@ def test_the_servers_identity_is_its_own(store, identity, keys):
     thief = Identity(keys)
     with thief:
         firn = started(f"{store.url} {thief.url}")
+        firn.store = FileStore(firn.folder) if firn.store.kind != "file" else firn.store  # which brings no keys
         firn.extra |= identity.web(firn.folder)
         with firn:
             api = Api(firn)
@@ -196,3 +242,15 @@ def test_the_servers_identity_is_its_own(store, identity, keys):
             assert thief.forms and all(form["Action"] == "AssumeRole" for form in thief.forms)
             assert identity.token not in str(thief.forms)
             api.close()
+
+
+def test_the_servers_token_goes_to_named_hosts():
+    """Google's storage is shown the token itself: the server's own one only by hosts that the operator has named."""
+    body = {"name": "lake", "base-location": "gs://bucket/lake", "storage": {"type": "gcs"}}
+    with started("*") as firn:
+        api = Api(firn)
+        for member in ("endpoint", "sts-endpoint", "client-endpoint"):
+            answer = api.post(ROOT, body | {"storage": {"type": "gcs", member: "https://storage.example"}})
+            answer.fails(403, contains=f"/storage/{member}")
+            assert "the server's own token" in answer.error["message"]
+        api.close()

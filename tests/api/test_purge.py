@@ -179,6 +179,22 @@ def test_files_that_lie_elsewhere(server, api, ns):
     assert all(api.store.exists(place) for place in places)
 
 
+def test_a_place_whose_name_begins_alike(server, api, ns):
+    """Folders beside the table's, of another table and of nobody, keep what they hold."""
+    place = f"{server.store.base}/{ns}/t1"
+    fill(server, ns, "t1", appends=1, location=place)
+    other = fill(server, ns, "t10", appends=1, location=place + "0")
+    loose = [f"{place}{end}/data/x.parquet" for end in ("1", "-x", ".d")] + [f"{server.store.base}/{ns}/x"]
+    for uri in loose:
+        api.store.write(uri, b"x")
+    kept = api.store.list(other.location())
+    purge(api, ns, "t1")
+    wait_purged(server)
+    assert api.store.list(place) == [] and api.store.list(other.location()) == kept
+    assert all(api.store.exists(uri) for uri in loose)
+    assert len(connect(server).load_table((ns, "t10")).scan().to_arrow()) == 4
+
+
 def test_a_data_folder_of_its_own(server, api, ns):
     """write.data.path and write.metadata.path lead out of the table's location: what lies there stays,
     whoever wrote it. Nobody can tell who else uses such a folder."""

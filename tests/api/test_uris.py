@@ -299,3 +299,17 @@ def test_settings_of_clients_that_are_allowed():
         table = api.table(ns, properties={"s3.endpoint": "http://s3.example", "header.x": "1"})
         refused(table.commit(set_properties(uri="x")))
         api.close()
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8", "POSIX", "nonsense"])
+def test_bytes_whatever_the_locale(locale):
+    """What a place is does not depend on how the server was started."""
+    with Server(env={"LC_ALL": locale, "LANG": locale}) as firn:
+        api = Api(firn)
+        ns = api.new_namespace()
+        place = f"{api.store.base}/\u00e9\u6f22\U0001f600/t"
+        table = api.table(ns, location=place)
+        assert table.location == place and all(f.startswith(place + "/") for f in api.store.list(place))
+        assert api.store.list(place) == [table.metadata_location]
+        api.create(ns, "u", location=place + "/x").fails(409)
+        api.close()

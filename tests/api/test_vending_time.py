@@ -219,3 +219,87 @@ def test_findings_are_in_readme():
     for name in findings():
         stem, _, end = name.rpartition("-")
         assert f"`{name}`" in text or re.search(rf"`{stem}-\w+`.*`-{end}`", text), name
+
+
+def test_nothing_is_asked_for_a_place_that_is_refused(api, firn, store, identity):
+    """Staged creates, creates and commits that name a place elsewhere: no request to the token service, no object
+    written, and the table stays what it was."""
+    ns = api.new_namespace()
+    table = api.table(ns)
+    before, objects = table.loaded, dict(store.objects)
+    other = api.table(ns, "other").location
+    objects = dict(store.objects)
+    for uri in ("s3://other-bucket/x", "s3://bucket/elsewhere/x", "s3://bucket/warehousex/y", "file:///etc", other):
+        for body in ({"location": uri}, {"properties": {"write.data.path": uri}},
+                     {"properties": {"write.metadata.path": uri + "/m"}}):
+            for stage in (False, True):
+                answer = api.post(f"{ns_path(ns)}/tables", {"name": "n", "schema": simple(), "stage-create": stage} | body,
+                                  **ASKS)
+                assert answer.status in (400, 409), str(answer)
+        for update in ({"action": "set-location", "location": uri},
+                       {"action": "set-properties", "updates": {"write.metadata.path": uri}}):
+            answer = api.post(table.path, {"updates": [update]}, **ASKS)
+            assert answer.status == 400, str(answer)
+    assert identity.requests == [] and store.objects == objects and store.refused == []
+    assert table.loaded == before
+
+
+def test_a_place_too_long_for_a_policy(api, firn, identity):
+    """The table is served; its credentials are refused with the reason, and nobody is asked for them."""
+    ns = api.new_namespace()
+    for length in (300, 600, 940):
+        place = f"s3://bucket/warehouse/{ns}-{length}/" + "x" * (length - 40)
+        table = api.table(ns, f"t{length}", location=place)
+        answer = api.get(table.path + "/credentials")
+        assert answer.status in (200, 400), str(answer)
+        if answer.status == 400:
+            assert "No credentials can be limited" in answer.error["message"] and length > 300
+        else:
+            assert len(identity.forms[-1]["Policy"]) <= 1600
+        loaded = table.load(**ASKS).ok().json
+        assert loaded["metadata"]["location"] == place
+        assert len(loaded.get("storage-credentials") or []) == (answer.status == 200)
+    assert answer.status == 400
+
+
+@pytest.mark.parametrize("value", [
+    "", ",", ",,,", " , ", "vended-credentials-x", "remote", "\t", "a" * 1000, '"vended-credentials"', ";q=1", "*"])
+def test_delegation_in_a_form_that_nobody_sends(api, table, identity, value):
+    """A header that asks for nothing that there is: an answer without credentials."""
+    answer = table.load(X_Iceberg_Access_Delegation=value).ok().json
+    assert answer["config"] == {} and not answer.get("storage-credentials") and identity.forms == []
+
+
+@pytest.mark.parametrize("value", ["vended-credentials", " Vended-Credentials ", "remote-x,vended-credentials",
+                                   "vended-credentials,remote-x", "x , vended-credentials , y"])
+def test_delegation_in_a_list(api, table, identity, value):
+    """Among others, with blanks and in any case."""
+    assert table.load(X_Iceberg_Access_Delegation=value).ok().json["storage-credentials"]
+    assert len(identity.forms) == 1
+
+
+@pytest.mark.parametrize("value", ["\u00e9", "\u00ff\u00fe", "\u00e9,vended-credentials", "a" * 5000])
+def test_delegation_that_cannot_be_read(api, table, identity, value):
+    """Bytes that are no text, or too many of them: 400 that names the header."""
+    table.load(X_Iceberg_Access_Delegation=value).fails(400, contains="X-Iceberg-Access-Delegation")
+    assert identity.forms == []
+
+
+def test_loads_while_tables_are_dropped(api, firn, identity):
+    """A load with credentials meets a drop: the table or 404, nothing else, and never keys without a table."""
+    ns = api.new_namespace()
+
+    def work(i):
+        odd = []
+        for n in range(25):
+            if i == 0:
+                api.create(ns, f"t{n}").ok()
+                api.drop(ns, f"t{n}").expect(204)
+            else:
+                for path in ("", "/credentials"):
+                    answer = api.get(f"{ns_path(ns)}/tables/t{n}{path}", **ASKS)
+                    if answer.status not in (200, 404):
+                        odd.append(str(answer))
+        return odd
+
+    assert in_parallel(4, work) == [[], [], [], []]

@@ -110,6 +110,49 @@ START_TEST(test_place__a_drop_frees_the_folders_too)
 }
 END_TEST
 
+/* Segments by segments: the one way to tell that needs no index. */
+static bool overlap(const char *one, const char *other)
+{
+    while (*one && *one == *other) {
+        one++;
+        other++;
+    }
+    bool end = !*one && !*other;
+    return end || (!*one && *other == '/') || (!*other && *one == '/');
+}
+
+/* A table for each path in some order, as long as none overlaps it: as brute force says. */
+START_TEST(test_place__as_brute_force_says)
+{
+    static const char *const paths[] = {"w", "w/a", "w/a/b", "w/a/b/c", "w/ab", "w/ab/c", "w/a.",
+        "w/a./b", "w/a0", "w/a0/b", "w/A", "w/A/b", "v", "v/a/b/c/d", "v/a/b", "w/a/b.c",
+        "w/a/b/c/d", "w/b"};
+    struct fixture f;
+    const char *lie[ARRAY_LEN(paths)];
+    size_t n = 0;
+
+    start(&f, _i);
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        const char *path = paths[(i * 7 + 5) % ARRAY_LEN(paths)];
+        bool free = true;
+        for (size_t k = 0; k < n; k++)
+            free = free && !overlap(lie[k], path);
+        struct str name = arena_printf(f.a, "t%zu", i);
+        ck_assert_msg((put(&f, name.p, path) == SQL_INSERTED) == free, "%s", path);
+        if (free)
+            lie[n++] = path;
+        if (i % 4 == 3) { /* one goes, and what it held is free again */
+            struct str gone = arena_printf(f.a, "t%zu", i);
+            struct sql_object *there = object(&f, "n", gone.p);
+            if (there && drop(&f, "n", gone.p, SQL_KEEP_FILES))
+                n--;
+        }
+    }
+    ck_assert_uint_gt(n, 3);
+    fixture_close(&f);
+}
+END_TEST
+
 static void add(TCase *tc)
 {
     int n = engines();
@@ -120,6 +163,7 @@ static void add(TCase *tc)
     tcase_add_loop_test(tc, test_place__whatever_lies_between, 0, n);
     tcase_add_loop_test(tc, test_place__other_authorities_are_other_places, 0, n);
     tcase_add_loop_test(tc, test_place__a_drop_frees_the_folders_too, 0, n);
+    tcase_add_loop_test(tc, test_place__as_brute_force_says, 0, n);
 }
 
 int main(void)

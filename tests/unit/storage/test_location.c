@@ -3,7 +3,9 @@
 #include "store.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static struct arena *a;
 
@@ -175,6 +177,94 @@ START_TEST(test_location_within__whole_segments)
 }
 END_TEST
 
+enum { WORDS = 5, DEEP = 3 };
+
+/* The n-th path of up to DEEP words, some of which begin alike; its words in `words`. */
+static size_t nth_path(unsigned n, const char *words[static DEEP], char text[static 64])
+{
+    static const char *const all[WORDS] = {"a", "ab", "b", "a.", "A"};
+    size_t depth = n % DEEP + 1;
+    n /= DEEP;
+    char *end = stpcpy(text, "s3://b");
+    for (size_t i = 0; i < depth; i++) {
+        words[i] = all[n % WORDS];
+        n /= WORDS;
+        end = stpcpy(stpcpy(end, "/"), words[i]);
+    }
+    return depth;
+}
+
+/* Every pair of such paths, by their segments one by one: what lies in what, which way round. */
+START_TEST(test_location_within__as_segments_say)
+{
+    const unsigned all = DEEP * WORDS * WORDS * WORDS;
+    for (unsigned m = 0; m < all; m++) {
+        for (unsigned n = 0; n < all; n++) {
+            const char *of_inner[DEEP], *of_outer[DEEP];
+            char x[64], y[64];
+            struct location inner, outer;
+            struct err err = {0};
+            size_t deep = nth_path(m, of_inner, x), high = nth_path(n, of_outer, y);
+            bool within = high <= deep;
+            for (size_t i = 0; within && i < high; i++)
+                within = strcmp(of_inner[i], of_outer[i]) == 0;
+            ck_assert(location_parse(a, str_from(x), &inner, &err));
+            ck_assert(location_parse(a, str_from(y), &outer, &err));
+            ck_assert_msg(location_within(&inner, &outer) == within, "%s in %s", x, y);
+        }
+        arena_reset(a);
+    }
+}
+END_TEST
+
+/* One place has one identity, in whatever words; places that differ have two. */
+START_TEST(test_location_identity__one_for_each_place)
+{
+    static const struct {
+        const char *one, *other;
+        bool same;
+    } rows[] = {
+        {"s3://bucket/a",     "s3a://bucket/a",          true },
+        {"s3://bucket/a",     "s3n://bucket/a/",         true },
+        {"s3://Bucket/a",     "s3://bucket/a",           true },
+        {"s3://bucket/a",     "s3://bucket/A",           false},
+        {"s3://bucket/a",     "s3://bucket/a%20",        false},
+        {"s3://bucket/%61",   "s3://bucket/a",           false},
+        {"file:/none/a",      "file:///none//a/",        true },
+        {"file:/none/a",      "file://localhost/none/a", true },
+        {"file:/none/a",      "file:/none/A",            false},
+        {"file:/proc/self/x", "file:/proc/none/x",       false},
+        {"file:/",            "file:///",                true },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct location one, other;
+        struct err err = {0};
+        ck_assert(location_identity(a, str_from(rows[i].one), &one, &err));
+        ck_assert(location_identity(a, str_from(rows[i].other), &other, &err));
+        bool same = str_eq(one.authority, other.authority) && str_eq(one.path, other.path);
+        ck_assert_msg(same == rows[i].same, "%s and %s", rows[i].one, rows[i].other);
+    }
+}
+END_TEST
+
+START_TEST(test_location_identity__links)
+{
+    char folder[] = "/tmp/firn-link-XXXXXX", link[64], uri[80];
+    struct location at;
+    struct err err = {0};
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(link, sizeof(link), "%s-to", folder);
+    ck_assert_int_eq(symlink(folder, link), 0);
+    (void)snprintf(uri, sizeof(uri), "file:%s/new/x", link);
+    ck_assert(location_identity(a, str_from(uri), &at, &err));
+    ck_assert_msg(str_starts(at.path, str_from(folder)) && !str_starts(at.path, str_from(link)) &&
+                      str_ends(at.path, STR("/new/x")),
+        "%.*s", STR_ARG(at.path));
+    ck_assert_int_eq(unlink(link), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 START_TEST(test_store_is_file__by_scheme)
 {
     ck_assert(store_is_file(STR("file:/x")));
@@ -192,6 +282,9 @@ int main(void)
     tcase_add_test(tc, test_location_parse__length);
     tcase_add_test(tc, test_location_parse__zero_byte);
     tcase_add_test(tc, test_location_within__whole_segments);
+    tcase_add_test(tc, test_location_within__as_segments_say);
+    tcase_add_test(tc, test_location_identity__one_for_each_place);
+    tcase_add_test(tc, test_location_identity__links);
     tcase_add_test(tc, test_store_is_file__by_scheme);
     Suite *s = suite_create("location");
     suite_add_tcase(s, tc);
