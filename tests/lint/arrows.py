@@ -23,7 +23,7 @@ ARROWS = {
                                  "warehouses.c"},
                        "sql_secret.h": {"secrets.c"},
                        "sql_warehouse.h": {"secrets.c", "manage.c", "manage_command.c", "profile.h", "warehouses.c"}},
-               "storage": {"store.h": {"main.c", "serve.c", "secrets.c", "manage.c", "profile.h", "warehouses.c"}, "fetch.h": {"main.c"},
+               "storage": {"store.h": {"main.c", "serve.c", "secrets.c", "manage.c", "profile.h", "reach.h", "warehouses.c"}, "fetch.h": {"main.c"},
                            "vend.h": {"main.c", "manage.c", "op_config.c", "vending.c"}}},
 }
 
