@@ -349,11 +349,12 @@ static bool replace(const struct act *act, const struct sql_new_object *o, struc
 static void note_log(const struct act *act, const struct metadata *m, struct sql_new_object *o)
 {
     const struct parts *log = metadata_parts(m, PARTS_METADATA_LOG);
-    const struct location own = {o->place.authority, o->place.path};
     struct folders *outside = ARENA_NEW(act->a, struct folders);
     struct str uri = o->metadata_location;
-    struct location at;
+    struct location at, own; /* as spelled, like what the logs of others are compared with */
     struct err ignored;
+    if (!location_parse(act->a, o->location, &own, &ignored))
+        return;
     folders_init(outside, act->a);
     for (size_t i = 0; i <= log->n; i++) {
         if (i > 0 && !part_text(act->a, &log->v[i - 1], "metadata-file", &uri))
@@ -365,6 +366,16 @@ static void note_log(const struct act *act, const struct metadata *m, struct sql
     struct sql_registered *registered = ARENA_NEW(act->a, struct sql_registered);
     *registered = (struct sql_registered){outside->v, outside->n};
     o->registered = registered;
+}
+
+/* Where it says that the object and its files are. */
+static bool registered_place(
+    const struct act *act, const struct metadata *m, struct sql_new_object *o, struct err *err)
+{
+    TRY(place__check(act->a, act->c, metadata_head(m)->location, &o->location, &o->place, err));
+    o->location = metadata_head(m)->location;
+    return uris__check_all(act->a, act->c, m, err) ||
+           err_wrap(err, "registering metadata file %.*s", STR_ARG(o->metadata_location));
 }
 
 bool object__register(
@@ -383,12 +394,9 @@ bool object__register(
     TRY(overwrite ? may_replace(act, &id, err)
                   : object__name_free(act, &id, NEW_REGISTER, &row, err));
     TRY(registered_metadata(act, location, &m, err));
-    TRY(place__check(act->a, act->c, metadata_head(m)->location, &o.location, &o.place, err));
-    if (!uris__check_all(act->a, act->c, m, err))
-        return err_wrap(err, "registering metadata file %.*s", STR_ARG(location));
-    o.location = metadata_head(m)->location;
     o.uuid = metadata_head(m)->uuid;
     o.metadata_location = location;
+    TRY(registered_place(act, m, &o, err));
     if (act->kind == SQL_TABLE)
         note_log(act, m, &o);
     TRY(overwrite ? replace(act, &o, err) : object__insert(act, &o, none, none, NEW_REGISTER, err));

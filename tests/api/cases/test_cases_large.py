@@ -33,7 +33,7 @@ def with_snapshots(api, ns, count, **members):
     place = f"{api.store.base}/cases/{ns}"
     head = document(place, **{"last-sequence-number": count, "current-snapshot-id": count, "refs": {
         "main": {"snapshot-id": count, "type": "branch"}, "first": {"snapshot-id": 1, "type": "tag"}}} | members)
-    one = ('{"snapshot-id":%d,"sequence-number":%d,"timestamp-ms":1700000000000,"manifest-list":"' + place + '/m",'
+    one = ('{"snapshot-id":%d,"sequence-number":%d,"timestamp-ms":1700000000000,"manifests":[],'
            '"summary":{"operation":"append"}}')
     text = json.dumps(head)[:-1] + ',"snapshots":[' + ",".join(one % (i, i) for i in range(1, count + 1)) + "]}"
     uri = f"{place}/metadata/v1.metadata.json"
