@@ -39,7 +39,8 @@
     X(pg_connect_timeout, SECONDS, "FIRN_PG_CONNECT_TIMEOUT", "3", 1, 60,                          \
         "How long one attempt to connect to PostgreSQL may take")                                  \
     X(warehouse, TEXT, "FIRN_WAREHOUSE", "", 0, 0,                                                 \
-        "Base of the default warehouse: file:///PATH, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX")   \
+        "Base of the default warehouse: file:///PATH, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "  \
+        "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH")                                     \
     X(warehouse_name, TEXT, "FIRN_WAREHOUSE_NAME", "main", 0, 0, "Name of the default warehouse")  \
     X(warehouse_endpoints, LIST, "FIRN_WAREHOUSE_ENDPOINTS", "", 0, 0,                             \
         "Endpoints that warehouses may have: HOST[:PORT], *.DOMAIN, * (what is public); not: !PATTERN")     \
@@ -79,6 +80,13 @@
         "Project that clients are told; default: that of the key")                                 \
     X(gcs_vend, BOOL, "FIRN_GCS_VEND", "false", 0, 0,                                              \
         "Clients get tokens of the server's account, limited to their table's location")           \
+    X(azure_endpoint, TEXT, "FIRN_AZURE_ENDPOINT", "", 0, 0,                                       \
+        "URL of an Azure store elsewhere than at its account's host: an emulator's, a proxy's")    \
+    X(azure_account_key, SECRET, "FIRN_AZURE_ACCOUNT_KEY", "", 0, 0,                               \
+        "Key of the storage account; unset: the first of the other sources")                       \
+    X(azure_vend, TEXT, "FIRN_AZURE_VEND", "none", 0, 0,                                           \
+        "What clients get: a signature for their table's directory, for the whole container, "     \
+        "or none")                                                                                 \
     X(secret_keys, SECRET, "FIRN_SECRET_KEYS", "", 0, 0,                                           \
         "Keys of secrets in the database, as ID:BASE64 of 32 bytes; the first seals, all open")    \
     X(cors_origins, LIST, "FIRN_CORS_ORIGINS", "", 0, 0,                                           \
@@ -142,7 +150,7 @@ struct config {
 
 /* From file, environment and flags (argv after the command word). Unset database and warehouse get
  * their defaults below $XDG_DATA_HOME/firn (~/.local/share/firn), whose folder is made by whoever
- * opens them. Checks every value, the words of purge, log_level, log_format, auth, s3_path_style, and that
+ * opens them. Checks every value, the words of purge, log_level, log_format, auth, s3_path_style, azure_vend, and that
  * listen and admin_listen are loopback addresses unless auth is "none". ERR_BAD_REQUEST says which
  * setting from which source, what was expected and found, and for an unknown name which one may
  * have been meant. Unknown FIRN_ variables are unknown names. Strings live in the arena. */

@@ -25,9 +25,17 @@ static enum store_style style_of(const char *word)
     return path ? STORE_STYLE_PATH : STORE_STYLE_VIRTUAL;
 }
 
+static enum store_azure_vend azure_vend_of(const char *word)
+{
+    if (!word || strcasecmp(word, "directory") == 0)
+        return STORE_AZURE_DIRECTORY;
+    return strcasecmp(word, "container") == 0 ? STORE_AZURE_CONTAINER : STORE_AZURE_NOTHING;
+}
+
 static void own_keys(const struct config *conf, struct store_conf *out)
 {
     out->gcs_key = or_null(conf->gcs_key);
+    out->azure_account_key = or_null(conf->azure_account_key);
     out->s3_access_key_id = or_null(conf->s3_access_key_id);
     out->s3_secret_access_key = or_null(conf->s3_secret_access_key);
     out->s3_session_token = or_null(conf->s3_session_token);
@@ -54,6 +62,10 @@ void profile_of_settings(
         .gcs_endpoint = or_null(conf->gcs_endpoint),
         .gcs_project = or_null(conf->gcs_project),
         .gcs_vend = conf->gcs_vend ? STORE_GCS_TOKENS : STORE_GCS_NOTHING,
+        .azure_endpoint = or_null(conf->azure_endpoint),
+        .azure_vend = azure_vend_of(conf->azure_vend),
+        /* Who gives the key and turns it on by settings knows both. */
+        .azure_signer = STORE_AZURE_ANY_KEY,
     };
     own_keys(conf, out);
     secrets_offer_own(secrets, a, out);

@@ -35,6 +35,11 @@ static void put(struct buf *b, const char *key, struct str value)
     buf_json_str(b, value);
 }
 
+static const char *key_for(struct call *c, const char *key, struct str host)
+{
+    return arena_printf(c->arena, "%s.%.*s", key, STR_ARG(host)).p;
+}
+
 /* From its base the client makes the address of it; Java refreshes only when it is told. */
 static struct str refresh_path(struct call *c, const struct ident *id)
 {
@@ -99,11 +104,38 @@ static void put_gcs(struct call *c, struct buf *b, const struct ident *id, const
         put(b, "gcs.service.host", k->endpoint);
 }
 
+/* Java, Go, Trino and DuckDB look for the host as the location has it, PyIceberg for bare words and
+ * the account; an address of its own Java reads from connection-string, PyIceberg in parts. */
+static void put_adls(struct call *c, struct buf *b, const struct ident *id, const struct vended *k)
+{
+    struct str at = arena_printf(c->arena, "%lld", (long long)k->expires_ms);
+    struct str account = str_sub(k->host, 0, str_find(k->host, '.'));
+
+    put(b, key_for(c, "adls.sas-token", k->host), k->secret);
+    put(b, "adls.sas-token", k->secret);
+    put(b, "adls.account-name", account);
+    put(b, key_for(c, "adls.sas-token-expires-at-ms", k->host), at);
+    put(b, "expiration-time", at);
+    if (id)
+        put(b, "adls.refresh-credentials-endpoint", refresh_path(c, id));
+    if (k->endpoint.n == 0)
+        return;
+    struct str rest = k->endpoint;
+    struct str scheme = str_cut(&rest, ':');
+    struct str host = str_sub(rest, 2, str_find(str_sub(rest, 2, rest.n), '/'));
+    put(b, key_for(c, "adls.connection-string", k->host), k->endpoint);
+    put(b, "adls.blob-storage-scheme", scheme);
+    put(b, "adls.blob-storage-authority", host);
+    put(b, "adls.dfs-storage-scheme", scheme);
+    put(b, "adls.dfs-storage-authority", host);
+}
+
 /* One row for each kind of keys. */
 static void (*const words[])(
     struct call *c, struct buf *b, const struct ident *id, const struct vended *k) = {
     [VENDED_S3] = put_s3,
     [VENDED_GCS] = put_gcs,
+    [VENDED_ADLS] = put_adls,
 };
 
 /* Everything beneath the location, and nothing whose name begins as it does. */

@@ -5,22 +5,26 @@
 
 /* The schemes: how they are written, what stands behind the colon, and the authority under which
  * locations of different spelling are compared. */
-enum authority { AUTHORITY_NONE, AUTHORITY_BUCKET };
+enum authority { AUTHORITY_NONE, AUTHORITY_BUCKET, AUTHORITY_ACCOUNT };
 
 static const struct scheme {
     const char *name;
     enum authority authority;
     const char *canonical;
 } schemes[] = {
-    {"file", AUTHORITY_NONE,   "file:"},
-    {"s3",   AUTHORITY_BUCKET, "s3://"},
-    {"s3a",  AUTHORITY_BUCKET, "s3://"}, /* Hadoop's word for the same objects, */
-    {"s3n",  AUTHORITY_BUCKET, "s3://"}, /* and the one before that, still in old metadata */
-    {"gs",   AUTHORITY_BUCKET, "gs://"},
-    {"gcs",  AUTHORITY_BUCKET, "gs://"}, /* PyIceberg's second word */
+    {"file",  AUTHORITY_NONE,    "file:"   },
+    {"s3",    AUTHORITY_BUCKET,  "s3://"   },
+    {"s3a",   AUTHORITY_BUCKET,  "s3://"   }, /* Hadoop's word for the same objects, */
+    {"s3n",   AUTHORITY_BUCKET,  "s3://"   }, /* and the one before that, still in old metadata */
+    {"gs",    AUTHORITY_BUCKET,  "gs://"   },
+    {"gcs",   AUTHORITY_BUCKET,  "gs://"   }, /* PyIceberg's second word */
+    {"abfss", AUTHORITY_ACCOUNT, "abfss://"},
+    {"abfs",  AUTHORITY_ACCOUNT, "abfss://"},
+    {"wasbs", AUTHORITY_ACCOUNT, "abfss://"}, /* the older driver's */
+    {"wasb",  AUTHORITY_ACCOUNT, "abfss://"},
 };
 
-enum { BUCKET_MAX = 255 };
+enum { BUCKET_MAX = 255, CONTAINER_MIN = 3, CONTAINER_MAX = 63 };
 
 static const struct scheme *scheme_find(struct str name)
 {
@@ -111,6 +115,70 @@ static bool is_bucket(struct str b)
     return true;
 }
 
+static bool is_container(struct str c)
+{
+    for (size_t i = 0; i < c.n; i++)
+        if (!((c.p[i] >= 'a' && c.p[i] <= 'z') || (c.p[i] >= '0' && c.p[i] <= '9') ||
+                (c.p[i] == '-' && i > 0 && i + 1 < c.n)))
+            return false;
+    return c.n >= CONTAINER_MIN && c.n <= CONTAINER_MAX;
+}
+
+/* Labels of letters, digits and hyphens, at least three, of which one says which interface of the
+ * account it is. A dot at the end would be another name of the same host. */
+static bool is_account_host(struct str host)
+{
+    bool service = false;
+    size_t labels = 0;
+    for (struct str rest = host; rest.p; labels++) {
+        struct str label = str_cut(&rest, '.');
+        if (label.n == 0)
+            return false;
+        for (size_t i = 0; i < label.n; i++)
+            if (!((label.p[i] >= 'a' && label.p[i] <= 'z') ||
+                    (label.p[i] >= 'A' && label.p[i] <= 'Z') ||
+                    (label.p[i] >= '0' && label.p[i] <= '9') || label.p[i] == '-'))
+                return false;
+        service =
+            service ||
+            (labels > 0 && (str_eq_nocase(label, STR("dfs")) || str_eq_nocase(label, STR("blob"))));
+    }
+    return service && labels >= 3;
+}
+
+static bool check_account(const struct scheme *s, struct str authority, struct err *err)
+{
+    struct str host = authority;
+    struct str container = str_cut(&host, '@');
+    if (is_container(container) && host.p && is_account_host(host))
+        return true;
+    /* Not echoed: what stands before the '@' may be a password. */
+    return err_set(err, ERR_STORE_BAD_URI,
+        "Invalid location: expected %s://<container>@<account>.dfs.core.windows.net/<path> "
+        "with lower-case letters, digits and '-' in the container",
+        s->name);
+}
+
+/* Hosts have no case, and an account's two interfaces show the same objects: lower case, ".dfs.".
+ * Of another kind of authority: as it is. */
+static char *write_authority(const struct scheme *s, struct str host, char *end)
+{
+    if (s->authority != AUTHORITY_ACCOUNT)
+        return mempcpy(end, host.p, host.n);
+    for (struct str rest = host; rest.p;) {
+        struct str label = str_cut(&rest, '.');
+        if (label.p != host.p && str_eq_nocase(label, STR("blob")))
+            label = STR("dfs");
+        for (size_t i = 0; i < label.n; i++) {
+            char c = label.p[i];
+            *end++ = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+        }
+        if (rest.p)
+            *end++ = '.';
+    }
+    return end;
+}
+
 /* Cuts what stands between "//" and the next '/' off *rest. */
 static struct str cut_authority(struct str *rest)
 {
@@ -125,6 +193,8 @@ static bool check_authority(
 {
     bool slashes = str_starts(*rest, STR("//"));
     *host = slashes ? cut_authority(rest) : STR("");
+    if (s->authority == AUTHORITY_ACCOUNT)
+        return check_account(s, *host, err);
     /* Not echoed: what stands before an '@' may be a password. */
     if (str_find(*host, '@') < host->n)
         return err_set(err, ERR_STORE_BAD_URI,
@@ -155,7 +225,7 @@ static const char *bad_segment(const struct scheme *s, struct str seg)
     if (str_eq(seg, STR(".")) || str_eq(seg, STR("..")))
         return "a path must not hold \".\" or \"..\"";
     /* In a file system a//b is a/b; in a bucket it is another object. */
-    if (seg.n == 0 && s->authority == AUTHORITY_BUCKET)
+    if (seg.n == 0 && s->authority != AUTHORITY_NONE)
         return "a path must not hold empty parts (\"//\")";
     return NULL;
 }
@@ -202,8 +272,8 @@ bool location__split(
     const struct scheme *s = colon < uri.n ? scheme_find(str_sub(uri, 0, colon)) : NULL;
     if (!s)
         return err_set(err, ERR_STORE_BAD_URI,
-            "Invalid location: %.*s: expected s3://<bucket>/<path>, gs://<bucket>/<path> or "
-            "file:///<path>",
+            "Invalid location: %.*s: expected s3://<bucket>/<path>, gs://<bucket>/<path>, "
+            "abfss://<container>@<account>.dfs.core.windows.net/<path> or file:///<path>",
             STR_ARG(uri));
     struct str rest = str_sub(uri, colon + 1, uri.n - colon - 1);
     struct str host = STR("");
@@ -212,8 +282,7 @@ bool location__split(
         return err_set(
             err, ERR_STORE_BAD_URI, "Invalid location: %.*s: \"://\" twice", STR_ARG(uri));
     char *end = stpcpy(text, s->canonical);
-    memcpy(end, host.p, host.n);
-    end += host.n;
+    end = write_authority(s, host, end);
     out->authority = str_range(text, end);
     *end++ = '\0';
     char *path = end;

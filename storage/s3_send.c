@@ -4,6 +4,7 @@
 #include "base.h"
 #include "clock.h"
 #include "digest.h"
+#include "httpdate.h"
 #include "lane.h"
 #include "log.h"
 #include "retry.h"
@@ -12,7 +13,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { SKEW_MS = 10 * 60 * 1000 }; /* stores allow 15 minutes */
 
@@ -203,17 +203,9 @@ static bool learn_region(struct s3 *s3, struct s3_bucket *b, struct str region)
     return news;
 }
 
-/* "Tue, 15 Nov 1994 08:12:31 GMT"; 0 when it is no date. */
-static int64_t parse_date(struct arena *a, struct str s)
+static bool learn_clock(struct s3 *s3, const struct fetch_response *rs)
 {
-    struct tm tm = {0};
-    const char *end = s.n > 0 ? strptime(arena_cstr(a, s), "%a, %d %b %Y %H:%M:%S GMT", &tm) : NULL;
-    return end ? (int64_t)timegm(&tm) * 1000 : 0;
-}
-
-static bool learn_clock(struct s3 *s3, struct arena *a, const struct fetch_response *rs)
-{
-    int64_t theirs = parse_date(a, fetch_header(rs, "Date"));
+    int64_t theirs = httpdate_parse(fetch_header(rs, "Date"));
     int64_t ours = clock_ms();
     int64_t off = theirs - ours - atomic_load(&s3->clock_offset_ms);
     if (theirs == 0 || (off < SKEW_MS && off > -SKEW_MS))
@@ -246,7 +238,7 @@ static bool correct(struct s3 *s3, struct arena *a, const struct s3_call *call,
     bool skewed = CODE_IS(call, "RequestTimeTooSkewed") || (rs->status == 403 && !call->code.p);
     if (skewed && !(*done & CORRECTED_CLOCK)) {
         *done |= CORRECTED_CLOCK;
-        return learn_clock(s3, a, rs);
+        return learn_clock(s3, rs);
     }
     bool stale = CODE_IS(call, "ExpiredToken", "ExpiredTokenException", "InvalidToken",
                      "TokenRefreshRequired", "InvalidAccessKeyId") ||

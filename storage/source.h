@@ -38,6 +38,7 @@ struct sources {
 };
 extern const struct sources sources_s3;
 extern const struct sources sources_gcs;
+extern const struct sources sources_azure;
 
 /* ERR_INTERNAL, with all the ways to give S3 keys, when there is none. */
 MUST bool source_find(const struct store_conf *conf, const struct source **out, struct err *err);

@@ -20,9 +20,10 @@ static const struct kind {
     const char *authority; /* how it begins */
     const struct store_ops *ops;
 } kinds[] = {
-    {"file", "file:", &store__file_ops},
-    {"s3",   "s3://", &store__s3_ops  },
-    {"gcs",  "gs://", &store__gcs_ops },
+    {"file", "file:",    &store__file_ops},
+    {"s3",   "s3://",    &store__s3_ops  },
+    {"gcs",  "gs://",    &store__gcs_ops },
+    {"adls", "abfss://", &store__adls_ops},
 };
 
 static bool is_file(const struct root *r)
@@ -101,6 +102,7 @@ void store_close(struct store **s)
     vend__free(&(*s)->vend);
     s3__free(&(*s)->s3);
     gcs__free(&(*s)->gcs);
+    adls__free(&(*s)->adls);
     xfree((*s)->roots);
     xfree((*s)->warning);
     xfree(*s);

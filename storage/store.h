@@ -15,12 +15,13 @@ struct arena;
 struct store;
 
 struct store_conf {
-    /* The warehouse: "s3://bucket/prefix", "gs://bucket/prefix" or "file:///srv/wh". */
+    /* The warehouse: "s3://bucket/prefix", "gs://bucket/prefix",
+     * "abfss://container@account.dfs.core.windows.net/path" or "file:///srv/wh". */
     const char *base;
     const char *const *allowed; /* further bases that clients may name, NULL-ended; may be NULL */
     /* Keys kept sealed, in memory of the arena that is wiped. S3: access key, secret key and
-     * perhaps a session token, one a line; GCS: as gcs_key. Called by any thread; NULL: there are
-     * none. */
+     * perhaps a session token, one a line; GCS: as gcs_key; Azure: an account's key, or tenant,
+     * client and its secret, one a line. Called by any thread; NULL: there are none. */
     bool (*sealed)(void *ctx, struct arena *a, struct str *out, struct err *err);
     void *sealed_ctx;
     const char *s3_endpoint; /* "http://127.0.0.1:8333"; NULL: AWS */
@@ -47,6 +48,20 @@ struct store_conf {
         STORE_REACH_NONE
     } endpoint_reach,
         sts_reach, client_reach;
+    const char *azure_endpoint; /* "http://127.0.0.1:10000/account"; NULL: the location's host */
+    /* NULL: an application, sealed keys, the environment, the machine's identity. */
+    const char *azure_account_key;
+    const char *azure_tenant_id, *azure_client_id, *azure_client_secret; /* an application's */
+    const char *azure_sas;                                               /* as a client has it */
+    /* What clients get: access to their folder, or, where the account has no directories to limit
+     * it to, to all of the container. */
+    enum store_azure_vend {
+        STORE_AZURE_NOTHING,
+        STORE_AZURE_DIRECTORY,
+        STORE_AZURE_CONTAINER
+    } azure_vend;
+    /* May that be signed with the account's key, which only a new key takes back? */
+    enum store_azure_signer { STORE_AZURE_USER_KEY, STORE_AZURE_ANY_KEY } azure_signer;
     /* What clients get (vend.h): keys of this role, limited to a folder each; NULL: none. */
     const char *vend_role_arn;
     int vend_duration_s;         /* 0: 3,600 */
@@ -95,7 +110,8 @@ struct str store_base(const struct store *s);
 struct str store_warning(const struct store *s);
 /* Does this store keep its objects as files of this machine? (A load then checks the file.) */
 bool store_is_file(struct str uri);
-/* The kind of store that a location lies in: "file", "s3", "gcs"; NULL when it is no location. */
+/* The kind of store that a location lies in: "file", "s3", "gcs", "adls"; NULL when it is no
+ * location. */
 const char *store_kind(struct str uri);
 
 /* All of these: ERR_STORE_NOT_FOUND, ERR_STORE_EXISTS, ERR_STORE_DENIED, ERR_STORE_BAD_URI,

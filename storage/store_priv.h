@@ -7,6 +7,7 @@
 enum { URI_MAX = 1024, URI_TEXT = URI_MAX + 8, REGION_MAX = 48 };
 
 struct gcs;
+struct adls;
 struct s3;
 struct s3_bucket;
 struct vend;
@@ -26,8 +27,9 @@ struct root {
 struct store {
     struct root *roots; /* the base first */
     size_t n_roots;
-    struct s3 *s3; /* NULL until a root needs it, as the next */
+    struct s3 *s3; /* NULL until a root needs it, as the next two */
     struct gcs *gcs;
+    struct adls *adls;
     struct vend *vend; /* NULL: clients get no credentials */
     char *warning;
     uint32_t allow, found; /* findings, as bits: let pass; seen by a trial and let pass */
@@ -76,6 +78,7 @@ struct store_ops {
 extern const struct store_ops store__file_ops;
 extern const struct store_ops store__s3_ops;
 extern const struct store_ops store__gcs_ops;
+extern const struct store_ops store__adls_ops;
 
 /* location_parse without an arena: the strings of *out lie in text, each NUL-ended. */
 MUST bool location__split(
@@ -103,3 +106,5 @@ int file__open(const struct root *r, const char *rel, int flags);
 void s3__free(struct s3 **s3);
 /* gcs.c */
 void gcs__free(struct gcs **gcs);
+/* adls.c */
+void adls__free(struct adls **s);

@@ -13,13 +13,14 @@ struct store;
 enum vend_access { VEND_READ, VEND_WRITE };
 
 struct vended {
-    enum vended_kind { VENDED_S3, VENDED_GCS } kind; /* which words clients have for them */
+    enum vended_kind { VENDED_S3, VENDED_GCS, VENDED_ADLS } kind; /* clients' words for them */
     /* S3: token absent: the store's own keys, as its operator wants it. GCS: a token; id: the
-     * project, "" where nobody names it. */
+     * project, "" where nobody names it. Azure: the secret is the signature. */
     struct str id, secret, token;
     int64_t expires_ms;          /* on clock_ms(); 0: never */
     int64_t fresh_ms;            /* until then the same ones are given again: half their life */
     struct str endpoint, region; /* where clients find the store; absent: they know */
+    struct str host;             /* Azure: the account's, as the location spells it */
     enum vend_style { VEND_BUCKET_IN_HOST, VEND_BUCKET_IN_PATH } style;
 };
 

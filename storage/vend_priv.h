@@ -49,9 +49,16 @@ struct vend_kind {
     /* For the probe: false when keys can be had with these keys. NULL: there is no such way. */
     bool (*cannot_grow)(
         struct arena *a, const struct vend *v, const struct credentials *keys, struct err *err);
+    /* For the probe: does the configuration want keys that reach beyond their folder? NULL: never.
+     */
+    bool (*reaches_more)(const struct vend *v);
+    /* For the probe: may keys list their folder in the way that the server lists? */
+    enum { VEND_LISTS_FOLDER, VEND_LISTS_NOTHING } lists;
+    const char *hint; /* why keys may not work in their own folder; may be NULL */
 };
 extern const struct vend_kind vend__s3;
 extern const struct vend_kind vend__gcs;
+extern const struct vend_kind vend__adls;
 
 /* Asks beside the cache. Errors as vend_get. Caller: credentials_unref. */
 MUST bool vend__ask(struct arena *a, const struct vend *v, const struct place *p,
