@@ -488,8 +488,10 @@ static const struct body_field fields_register_view_request[] = {
     {"metadata-location", NULL, true, &body_any_string, NULL},
 };
 static const struct body body_register_view_request = {.types = BODY_OBJECT, .fields = fields_register_view_request, .n_fields = 2};
-static const char *const values_storage_type[] = {"s3", "gcs", "file", NULL};
+static const char *const values_storage_type[] = {"s3", "gcs", "adls", "file", NULL};
 static const struct body body_storage_type = {.types = BODY_STRING, .values = values_storage_type};
+static const char *const values_storage_vend_scope[] = {"directory", "container", NULL};
+static const struct body body_storage_vend_scope = {.types = BODY_STRING, .values = values_storage_vend_scope};
 static const struct body_field fields_storage[] = {
     {"type", NULL, true, &body_storage_type, NULL},
     {"endpoint", NULL, false, &body_any_string, NULL},
@@ -502,9 +504,11 @@ static const struct body_field fields_storage[] = {
     {"vend-role-arn", NULL, false, &body_any_string, NULL},
     {"vend-duration", NULL, false, &body_any_int64, NULL},
     {"vend-static", NULL, false, &body_any_boolean, NULL},
+    {"vend-scope", NULL, false, &body_storage_vend_scope, NULL},
+    {"vend-by-account-key", NULL, false, &body_any_boolean, NULL},
     {"client-endpoint", NULL, false, &body_any_string, NULL},
 };
-static const struct body body_storage = {.types = BODY_OBJECT, .fields = fields_storage, .n_fields = 12, .others = BODY_OTHERS_REFUSED};
+static const struct body body_storage = {.types = BODY_OBJECT, .fields = fields_storage, .n_fields = 14, .others = BODY_OTHERS_REFUSED};
 static const char *const values_credentials_type[] = {"server", "static", NULL};
 static const struct body body_credentials_type = {.types = BODY_STRING, .values = values_credentials_type};
 static const struct body_field fields_credentials[] = {
@@ -512,10 +516,14 @@ static const struct body_field fields_credentials[] = {
     {"access-key-id", NULL, false, &body_any_string, NULL},
     {"secret-access-key", NULL, false, &body_any_string, NULL},
     {"session-token", NULL, false, &body_any_string, NULL},
+    {"account-key", NULL, false, &body_any_string, NULL},
+    {"tenant-id", NULL, false, &body_any_string, NULL},
+    {"client-id", NULL, false, &body_any_string, NULL},
+    {"client-secret", NULL, false, &body_any_string, NULL},
     {"service-account-key", NULL, false, &body_any_object, NULL},
     {"client-email", NULL, false, &body_any_string, NULL},
 };
-static const struct body body_credentials = {.types = BODY_OBJECT, .fields = fields_credentials, .n_fields = 6, .others = BODY_OTHERS_REFUSED};
+static const struct body body_credentials = {.types = BODY_OBJECT, .fields = fields_credentials, .n_fields = 10, .others = BODY_OTHERS_REFUSED};
 static const char *const values_delegation_item[] = {"vended-credentials", NULL};
 static const struct body body_delegation_item = {.types = BODY_STRING, .values = values_delegation_item};
 static const struct body body_delegation = {.types = BODY_ARRAY, .items = &body_delegation_item};

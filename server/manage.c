@@ -9,6 +9,7 @@
 #include "ident.h"
 #include "json.h"
 #include "profile.h"
+#include "profile_keys.h"
 #include "secret.h"
 #include "secrets.h"
 #include "sql_warehouse.h"
@@ -21,10 +22,6 @@ enum { PAGE = 100, NAME_MAX_BYTES = 128 };
 /* The members of a profile, as they lie in the row. */
 static const char *const members[] = {
     "storage", "credentials", "allowed-locations", "delegation", "allow", "defaults", "overrides"};
-
-/* Of the credentials: never in a row. */
-static const char *const secret_members[] = {
-    "secret-access-key", "session-token", "service-account-key"};
 
 static struct str dump(struct arena *a, const json_t *json)
 {
@@ -53,7 +50,7 @@ static bool db_failed(struct err *err)
 struct house {
     struct sql_warehouse row;
     json_t *profile;    /* NULL: the settings describe it */
-    struct str keys;    /* that came with the request, one a line; absent: none */
+    struct str keys;    /* that came with the request, as they are sealed; absent: none */
     struct str warning; /* of a trial of its storage */
 };
 
@@ -205,82 +202,6 @@ static struct str without_slash(struct str base)
     return base;
 }
 
-static void wipe(struct str s)
-{
-    union {
-        const char *in;
-        char *out;
-    } p = {.in = s.p};
-
-    if (s.n > 0)
-        explicit_bzero(p.out, s.n);
-}
-
-static bool take_s3_keys(struct arena *a, struct house *h, json_t *credentials, struct err *err)
-{
-    struct str id = text_of(credentials, "access-key-id");
-    struct str secret = text_of(credentials, "secret-access-key");
-    struct str token = text_of(credentials, "session-token");
-
-    if (!secret.p || !id.p)
-        return true;
-    if (str_find(id, '\n') < id.n || str_find(secret, '\n') < secret.n ||
-        str_find(token, '\n') < token.n)
-        return err_set(err, ERR_INVALID_ARGUMENT, "/credentials: a key cannot hold a line end");
-    struct str lines = arena_printf(
-        a, "%.*s\n%.*s%s%.*s", STR_ARG(id), STR_ARG(secret), token.p ? "\n" : "", STR_ARG(token));
-    h->keys = secret_dup(a, lines);
-    wipe(lines);
-    return true;
-}
-
-/* What is shown of a service account's key is its name. */
-static bool take_gcs_key(struct arena *a, struct house *h, json_t *credentials, struct err *err)
-{
-    const json_t *key = json_object_get(credentials, "service-account-key");
-    struct str email = text_of(key, "client_email");
-
-    if (!key)
-        return true;
-    if (!email.p || !text_of(key, "private_key").p)
-        return err_set(err, ERR_INVALID_ARGUMENT,
-            "/credentials/service-account-key: expected the JSON of a service account's key, with "
-            "client_email and private_key");
-    char *text = json_dumps(key, JSON_COMPACT);
-    h->keys = secret_dup(a, str_from(text));
-    wipe(str_from(text));
-    xfree(text);
-    json_object_set_new(credentials, "client-email", text_json(email));
-    return true;
-}
-
-static bool is_gcs(const struct house *h)
-{
-    return str_eq(text_of(json_object_get(h->profile, "storage"), "type"), STR("gcs"));
-}
-
-/* Whether or not anybody asked for them: the row is no place for them. */
-static void forget_secrets(json_t *credentials)
-{
-    for (size_t i = 0; i < ARRAY_LEN(secret_members); i++) {
-        const json_t *secret = json_object_get(credentials, secret_members[i]);
-        wipe(text_of(credentials, secret_members[i]));
-        wipe(text_of(secret, "private_key"));
-        json_object_del(credentials, secret_members[i]);
-    }
-}
-
-/* The secret parts of credentials leave the profile. */
-static bool take_keys(struct arena *a, struct house *h, struct err *err)
-{
-    json_t *credentials = json_object_get(h->profile, "credentials");
-    bool ok = !profile_has_keys(h->profile) ||
-              (is_gcs(h) ? take_gcs_key : take_s3_keys)(a, h, credentials, err);
-
-    forget_secrets(credentials);
-    return ok;
-}
-
 /* The members of the body take the place of those that are there. */
 static bool apply(struct arena *a, struct house *h, const json_t *body, struct err *err)
 {
@@ -298,7 +219,7 @@ static bool apply(struct arena *a, struct house *h, const json_t *body, struct e
     const json_t *active = json_object_get(body, "active");
     if (json_is_boolean(active))
         h->row.active = json_is_true(active);
-    return take_keys(a, h, err);
+    return profile_take_keys(a, h->profile, &h->keys, err);
 }
 
 /* --- the storage is tried ----------------------------------------------------------------------
@@ -313,22 +234,27 @@ static bool as_refusal(struct house *h, struct err *err)
     return err_as(err, ERR_INVALID_ARGUMENT);
 }
 
+/* As if they lay in the database already. */
+static bool on_new_keys(void *ctx, struct arena *a, struct str *out, struct err *err)
+{
+    const struct house *h = ctx;
+
+    (void)err;
+    *out = secret_dup(a, h->keys);
+    return true;
+}
+
 static void store_conf_of(
     struct arena *a, const struct manage *m, struct house *h, struct store_conf *conf)
 {
-    struct str rest = h->keys;
-
     if (!h->profile) {
         profile_of_settings(a, m->conf, m->secrets, conf);
         return;
     }
     profile_store(a, m->conf, h->row.base, h->profile, conf);
-    if (h->keys.p && is_gcs(h)) {
-        conf->gcs_key = h->keys.p;
-    } else if (h->keys.p) {
-        conf->s3_access_key_id = arena_dup(a, str_cut(&rest, '\n')).p;
-        conf->s3_secret_access_key = arena_dup(a, str_cut(&rest, '\n')).p;
-        conf->s3_session_token = rest.p ? arena_dup(a, rest).p : NULL;
+    if (h->keys.p) {
+        conf->sealed = on_new_keys;
+        conf->sealed_ctx = h;
     } else if (profile_has_keys(h->profile)) {
         secrets_offer(m->secrets, a, h->row.id, profile_secret(h->profile), conf);
     }
@@ -410,9 +336,7 @@ bool manage_create(
     h.row.uuid = str_from(uuid);
     TRY(apply(a, &h, body, err));
     if (profile_has_keys(h.profile) && !h.keys.p)
-        return err_set(err, ERR_INVALID_ARGUMENT,
-            "/credentials/%s: required member of static credentials is missing",
-            is_gcs(&h) ? "service-account-key" : "secret-access-key");
+        return profile_keys_missing(h.profile, err);
     TRY(settle(a, m, &h, body, err));
     TRY(keep_keys(a, m, &h, &kept, err));
     if (sql_warehouse_insert(m->sql, &h.row, err)) {

@@ -6,6 +6,7 @@
 #include "base.h"
 #include "config.h"
 #include "json.h"
+#include "profile_keys.h"
 #include "reach.h"
 #include "secrets.h"
 
@@ -85,16 +86,6 @@ static bool is_word(const json_t *object, const char *member, const char *word)
     return text && strcasecmp(text, word) == 0;
 }
 
-bool profile_has_keys(const json_t *profile)
-{
-    return is_word(json_object_get(profile, "credentials"), "type", "static");
-}
-
-struct str profile_secret(const json_t *profile)
-{
-    return secrets_name(text_at(json_object_get(profile, "storage"), "type"));
-}
-
 static const char *const *texts_at(struct arena *a, const json_t *object, const char *member)
 {
     const json_t *list = json_object_get(object, member);
@@ -126,6 +117,9 @@ static void vending(const json_t *profile, struct store_conf *out)
         return;
     if (is_word(storage, "type", "gcs"))
         out->gcs_vend = STORE_GCS_TOKENS;
+    out->azure_vend = azure_vend_of(text_at(storage, "vend-scope"));
+    if (json_is_true(json_object_get(storage, "vend-by-account-key")))
+        out->azure_signer = STORE_AZURE_ANY_KEY;
     out->vend_role_arn = text_at(storage, "vend-role-arn");
     out->vend_duration_s = (int)json_integer_value(json_object_get(storage, "vend-duration"));
     out->client_endpoint = text_at(storage, "client-endpoint");
@@ -133,13 +127,55 @@ static void vending(const json_t *profile, struct store_conf *out)
         out->vend_static = STORE_SHARE_KEYS;
 }
 
+/* A path behind the host, as the emulator of Azure has it, is none of the rules' business. */
+static const char *without_path(struct arena *a, const char *endpoint)
+{
+    struct str s = str_from(endpoint);
+    size_t slash = str_find(s, '/');
+    size_t host = slash + 2 < s.n ? slash + 2 : s.n;
+
+    if (!endpoint)
+        return NULL;
+    return arena_dup(a, str_sub(s, 0, host + str_find(str_sub(s, host, s.n), '/'))).p;
+}
+
+/* The host of a location's account. NULL: there is none, or it is one of Azure's own, which need no
+ * leave. */
+static const char *azure_host(struct arena *a, const struct location *at)
+{
+    static const char *const clouds[] = {".core.windows.net", ".core.usgovcloudapi.net",
+        ".core.chinacloudapi.cn", ".storage.azure.net", ".fabric.microsoft.com"};
+    struct str host = at->authority;
+
+    (void)str_cut(&host, '@');
+    for (size_t i = 0; i < ARRAY_LEN(clouds); i++)
+        if (str_ends(host, str_from(clouds[i])))
+            return NULL;
+    return host.p ? arena_printf(a, "https://%.*s", STR_ARG(host)).p : NULL;
+}
+
+/* Where requests go; NULL: to the cloud's own host. */
+static const char *endpoint_in(
+    struct arena *a, struct str base, const json_t *storage, const char *member)
+{
+    const char *endpoint = text_at(storage, member);
+    struct location at;
+    struct err ignored;
+
+    if (!is_word(storage, "type", "adls"))
+        return endpoint;
+    if (!endpoint && strcmp(member, "endpoint") == 0 && location_parse(a, base, &at, &ignored))
+        return azure_host(a, &at);
+    return without_path(a, endpoint);
+}
+
 /* S3 sees signatures, which are good for one request. Other stores see the token, and the server's
  * own would be good for all that the server may do: it goes to hosts that are named. */
-static enum store_reach reach_in(
-    const struct config *conf, const json_t *profile, const char *member)
+static enum store_reach reach_in(struct arena *a, const struct config *conf, struct str base,
+    const json_t *profile, const char *member)
 {
     const json_t *storage = json_object_get(profile, "storage");
-    enum store_reach reach = reach_of(conf, text_at(storage, member));
+    enum store_reach reach = reach_of(conf, endpoint_in(a, base, storage, member));
     bool own_token = !is_word(storage, "type", "s3") && !profile_has_keys(profile);
 
     return own_token && reach == STORE_REACH_PUBLIC ? STORE_REACH_NONE : reach;
@@ -158,14 +194,15 @@ void profile_store(struct arena *a, const struct config *conf, struct str base,
         .s3_endpoint = text_at(storage, "endpoint"),
         .gcs_endpoint = text_at(storage, "endpoint"),
         .gcs_project = text_at(storage, "project-id"),
+        .azure_endpoint = text_at(storage, "endpoint"),
         .s3_region = text_at(storage, "region"),
         .s3_role_arn = text_at(storage, "role-arn"),
         .s3_external_id = text_at(storage, "external-id"),
         .sts_endpoint = text_at(storage, "sts-endpoint"),
         .identity_endpoint = or_null(conf->sts_endpoint),
-        .endpoint_reach = reach_in(conf, profile, "endpoint"),
-        .sts_reach = reach_in(conf, profile, "sts-endpoint"),
-        .client_reach = reach_in(conf, profile, "client-endpoint"),
+        .endpoint_reach = reach_in(a, conf, base, profile, "endpoint"),
+        .sts_reach = reach_in(a, conf, base, profile, "sts-endpoint"),
+        .client_reach = reach_in(a, conf, base, profile, "client-endpoint"),
         .s3_style = json_is_true(path_style)    ? STORE_STYLE_PATH
                     : json_is_false(path_style) ? STORE_STYLE_VIRTUAL
                                                 : STORE_STYLE_AUTO,
@@ -220,19 +257,9 @@ static bool check_place(struct arena *a, const struct config *conf, const char *
     if (strcasecmp(store_kind(uri), kind) != 0)
         return err_set(err, ERR_INVALID_ARGUMENT,
             "%s: expected a location of storage type %s, found %.*s", member, kind, STR_ARG(uri));
-    return !store_is_file(uri) || check_folder(a, conf, member, &at, err);
-}
-
-static bool check_keys(const json_t *profile, struct err *err)
-{
-    const json_t *credentials = json_object_get(profile, "credentials");
-    bool gcs = is_word(json_object_get(profile, "storage"), "type", "gcs");
-
-    if (!profile_has_keys(profile) || text_at(credentials, gcs ? "client-email" : "access-key-id"))
-        return true;
-    return err_set(err, ERR_INVALID_ARGUMENT,
-        "/credentials/%s: required member of static credentials is missing",
-        gcs ? "service-account-key" : "access-key-id");
+    if (store_is_file(uri))
+        return check_folder(a, conf, member, &at, err);
+    return reach_check(conf, member, azure_host(a, &at), err);
 }
 
 static bool check_duration(const json_t *storage, struct err *err)
@@ -247,6 +274,20 @@ static bool check_duration(const json_t *storage, struct err *err)
         (long long)json_integer_value(duration));
 }
 
+/* Such a signature is taken back by a new key only, which ends all others too. */
+static bool check_azure_vending(const json_t *profile, struct err *err)
+{
+    const json_t *storage = json_object_get(profile, "storage");
+    const json_t *credentials = json_object_get(profile, "credentials");
+    bool by_key = profile_has_keys(profile) && !text_at(credentials, "client-id");
+
+    if (!by_key || json_is_true(json_object_get(storage, "vend-by-account-key")))
+        return true;
+    return err_set(err, ERR_INVALID_ARGUMENT,
+        "/delegation/0: clients get signatures by the account's key, which are good until the key "
+        "is changed, only with /storage/vend-by-account-key");
+}
+
 /* The server's own identity is never handed out, only keys that the warehouse brought along. */
 static bool check_vending(const json_t *profile, struct err *err)
 {
@@ -256,6 +297,8 @@ static bool check_vending(const json_t *profile, struct err *err)
     TRY(check_duration(storage, err));
     if (!vends(profile) || by_role || is_word(storage, "type", "gcs"))
         return true;
+    if (is_word(storage, "type", "adls"))
+        return check_azure_vending(profile, err);
     if (!json_is_true(json_object_get(storage, "vend-static")))
         return err_set(err, ERR_INVALID_ARGUMENT,
             "/delegation/0: credentials can be vended by /storage/vend-role-arn, which is missing");
@@ -265,14 +308,14 @@ static bool check_vending(const json_t *profile, struct err *err)
         "/storage/vend-static: expected static keys in /credentials and no /storage/role-arn");
 }
 
-static bool check_endpoint(struct arena *a, const struct config *conf, const json_t *profile,
-    const char *member, struct err *err)
+static bool check_endpoint(struct arena *a, const struct config *conf, struct str base,
+    const json_t *profile, const char *member, struct err *err)
 {
-    const char *endpoint = text_at(json_object_get(profile, "storage"), member);
+    const char *endpoint = endpoint_in(a, base, json_object_get(profile, "storage"), member);
     struct str pointer = arena_printf(a, "/storage/%s", member);
 
     TRY(reach_check(conf, pointer.p, endpoint, err));
-    return reach_in(conf, profile, member) != STORE_REACH_NONE ||
+    return reach_in(a, conf, base, profile, member) != STORE_REACH_NONE ||
            err_set(err, ERR_FORBIDDEN,
                "%s: %s would see the server's own token and is allowed by '*' alone: expected an "
                "endpoint that FIRN_WAREHOUSE_ENDPOINTS names, or credentials of the warehouse's "
@@ -306,8 +349,8 @@ bool profile_check(struct arena *a, const struct config *conf, struct str base,
         TRY(check_place(a, conf, member.p, at, kind, err));
     }
     for (size_t i = 0; i < ARRAY_LEN(endpoints); i++)
-        TRY(check_endpoint(a, conf, profile, endpoints[i], err));
+        TRY(check_endpoint(a, conf, base, profile, endpoints[i], err));
     TRY(check_region(storage, err));
     TRY(check_vending(profile, err));
-    return check_keys(profile, err);
+    return profile_check_keys(profile, err);
 }

@@ -22,10 +22,6 @@ MUST bool profile_of_row(struct arena *a, const struct config *conf, struct secr
 /* The same from the parsed profile, which lives as long as the store. */
 void profile_store(struct arena *a, const struct config *conf, struct str base,
     const json_t *profile, struct store_conf *out);
-/* Does the profile keep static keys of its own? */
-bool profile_has_keys(const json_t *profile);
-/* The name of the secret that they are kept under. */
-struct str profile_secret(const json_t *profile);
 /* May a warehouse have this base and profile on this server? ERR_INVALID_ARGUMENT, ERR_FORBIDDEN
  * with words for the administrator. */
 MUST bool profile_check(struct arena *a, const struct config *conf, struct str base,

@@ -23,8 +23,10 @@ static const struct kind {
     const char *name, *store, *what;
     size_t lines_min, lines_max;
 } kinds[] = {
-    {"s3-keys", "s3",  "access key, secret key and perhaps a session token, one a line", 2, 3        },
-    {"gcs-key", "gcs", "the JSON of a service account's key",                            1, LINES_MAX},
+    {"s3-keys",   "s3",   "access key, secret key and perhaps a session token, one a line",          2, 3        },
+    {"azure-key", "adls", "an account's key, or tenant id, client id and client secret, one a line",
+     1,                                                                                                 3        },
+    {"gcs-key",   "gcs",  "the JSON of a service account's key",                                     1, LINES_MAX},
 };
 
 struct secrets {

@@ -53,6 +53,7 @@ static bool adls_new(
     s->deadline_us = (int64_t)ms * 1000;
     if (conf->azure_endpoint && *conf->azure_endpoint)
         TRY(read_endpoint(s, str_from(conf->azure_endpoint), err));
+    s->reach = fetch_reach_of(conf->endpoint_reach);
     TRY(keeper_new(&sources_azure, conf, &s->keeper, err));
     *out = TAKE(s);
     return true;

@@ -20,6 +20,7 @@ struct adls {
     struct str authority; /* the first root's; its text lives as long as the store's roots */
     enum endpoint_scheme scheme;
     char *endpoint; /* host, port and path; NULL: the account's host */
+    enum fetch_reach reach;
     int64_t deadline_us;
     struct keeper *keeper;
     atomic_llong clock_offset_ms; /* the store's clock minus ours */

@@ -135,6 +135,7 @@ static bool attempt_in(struct arena *mine, struct adls *s, struct arena *a, stru
         .n_pieces = call->n_pieces,
         .max_body = call->max_body,
         .deadline_us = call->deadline_us,
+        .reach = s->reach,
     };
     return fetch_do(a, &rq, rs, err);
 }

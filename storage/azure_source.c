@@ -48,10 +48,12 @@ static bool app_given(const struct store_conf *conf)
 static bool by_app(
     struct arena *a, const struct azure_app *app, struct credentials **out, struct err *err)
 {
-    if (app->tenant.n > 0 && app->client.n > 0)
+    if (app->tenant.n > 0 && app->client.n > 0 && app->secret.n > 0)
         return azure_token_of_app(a, app, out, err);
-    return err_set(err, ERR_INTERNAL, "the secret of an application came without its %s id",
-        app->tenant.n > 0 ? "client" : "tenant");
+    return err_set(err, ERR_INTERNAL, "expected of an application its %s",
+        app->tenant.n == 0   ? "tenant id"
+        : app->client.n == 0 ? "client id"
+                             : "secret");
 }
 
 static bool app_fetch(

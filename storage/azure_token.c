@@ -166,7 +166,7 @@ bool azure_token_of_machine(
         .headers = &header,
         .n_headers = 1,
         .max_body = ANSWER_MAX,
-        .reach = FETCH_LINK_LOCAL,
+        .reach = FETCH_ANYWHERE,
     };
     TRY(machine(a, client, &rq.url, &header, err));
     for (int tries = 1;; tries++) {
