@@ -8,9 +8,10 @@ What it runs on comes from the environment, so that one test runs on every pair:
     FIRN_BIN              the server binary
     FIRN_TEST_DB          "sqlite", or the postgresql:// URI of a superuser in a private cluster
     FIRN_TEST_PG_PREPARED FIRN_PG_PREPARED of every server: "false" where the cluster is behind an old pooler
-    FIRN_TEST_STORE       "file", "s3" or "gcs"
+    FIRN_TEST_STORE       "file", "s3", "gcs" or "adls"
     FIRN_TEST_S3_ENDPOINT, _ACCESS_KEY, _SECRET_KEY, _BUCKET, _REGION
     FIRN_TEST_GCS_ENDPOINT, _BARE_ENDPOINT, _KEY_FILE, _BUCKET
+    FIRN_TEST_AZURE_ENDPOINT, _ACCOUNT, _KEY, _CONTAINER
     FIRN_TEST_STS_ENDPOINT, _ROLE_ARN, _S3_CLIENT_ENDPOINT: for servers that hand out credentials
     FIRN_TEST_TMP         folder for databases, warehouses and logs
 
@@ -36,6 +37,7 @@ import urllib.parse
 import urllib.request
 
 import held
+from azure_blob import Blobs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -297,6 +299,60 @@ class GcsStore:
             self.delete(uri)
 
 
+class AzureStore:
+    kind = "adls"
+
+    def __init__(self):
+        env = os.environ
+        self.endpoint, self.account = env["FIRN_TEST_AZURE_ENDPOINT"], env["FIRN_TEST_AZURE_ACCOUNT"]
+        self.key, self.container = env["FIRN_TEST_AZURE_KEY"], env["FIRN_TEST_AZURE_CONTAINER"]
+        self.host = f"{self.account}.dfs.core.windows.net"
+        self.base = f"abfss://{self.container}@{self.host}/w-{secrets.token_hex(6)}"
+        self.settings = {"FIRN_AZURE_ENDPOINT": self.endpoint, "FIRN_AZURE_ACCOUNT_KEY": self.key}
+        self.blobs = Blobs(self.endpoint, self.account, self.container, key=self.key)
+
+    @property
+    def client(self):
+        """Properties of a client that reaches everything."""
+        at = urllib.parse.urlsplit(self.endpoint)
+        return {"adls.account-name": self.account, "adls.account-key": self.key,
+                "adls.blob-storage-authority": at.netloc, "adls.blob-storage-scheme": at.scheme,
+                "adls.dfs-storage-authority": at.netloc, "adls.dfs-storage-scheme": at.scheme}
+
+    @staticmethod
+    def name(uri):
+        return uri.split("://", 1)[1].partition("/")[2]
+
+    def _ask(self, method, uri):
+        status, body = self.blobs.ask(method, self.name(uri))
+        assert status // 100 == 2, (method, uri, status, body)
+        return body
+
+    def read(self, uri):
+        return self._ask("GET", uri)
+
+    def write(self, uri, data):
+        status, body = self.blobs.put(self.name(uri), data)
+        assert status == 201, (uri, status, body)
+
+    def delete(self, uri):
+        self._ask("DELETE", uri)
+
+    def exists(self, uri):
+        status, _ = self.blobs.ask("HEAD", self.name(uri))
+        assert status in (200, 404), (uri, status)
+        return status == 200
+
+    def list(self, uri=None):
+        uri = (uri or self.base).rstrip("/")
+        root = uri[:len(uri) - len(self.name(uri))]
+        return sorted(root + name for name in self.blobs.list(self.name(uri) + "/"))
+
+    def clear(self):
+        for uri in self.list():
+            self.delete(uri)
+
+
 def vending():
     """Settings of a server whose clients get credentials for the store of the environment."""
     return {"FIRN_S3_VEND_ROLE_ARN": os.environ["FIRN_TEST_ROLE_ARN"],
@@ -330,7 +386,7 @@ class Server:
         self.db = db or (SqliteDatabase(self.folder) if kind == "sqlite" else PostgresDatabase(kind))
         if store is None:
             kind = os.environ.get("FIRN_TEST_STORE", "file")
-            store = {"s3": S3Store, "gcs": GcsStore}[kind]() if kind != "file" else FileStore(self.folder, spelling)
+            store = {"s3": S3Store, "gcs": GcsStore, "adls": AzureStore}[kind]() if kind != "file" else FileStore(self.folder, spelling)
         self.store = store
 
     # -- life --

@@ -202,6 +202,32 @@ class Seaweed(S3WithTokens):
         return {"WEED": os.environ.get("FIRN_TEST_WEED", "weed"), "SESSION": self.session}
 
 
+class Azurite(Service):
+    """Azure's Blob interface; over TLS it takes tokens too."""
+
+    script = "azurite.sh"
+
+    def __init__(self, folder, tls=False):
+        super().__init__(folder)
+        self.tls = tls
+
+    def settings(self):
+        return {"AZURITE": os.environ.get("FIRN_TEST_AZURITE", "."), "AZURITE_TLS": "1" if self.tls else "0",
+                "NODE": os.environ.get("FIRN_TEST_NODE", "node")}
+
+    def environment(self):
+        return {
+            "FIRN_TEST_STORE": "adls",
+            "FIRN_TEST_AZURE_ENDPOINT": self["BLOB_ENDPOINT"],
+            "FIRN_TEST_AZURE_ACCOUNT": self["ACCOUNT"],
+            "FIRN_TEST_AZURE_KEY": self["ACCOUNT_KEY"],
+            "FIRN_TEST_AZURE_CONTAINER": self["CONTAINER"],
+        }
+
+    def secrets(self):
+        return [self["ACCOUNT_KEY"]]
+
+
 class Gcs(Service):
     """An emulator of Google's storage, behind a guard that checks tokens."""
 
