@@ -59,6 +59,64 @@ START_TEST(test_location_parse__accepted)
 }
 END_TEST
 
+/* Hosts have no case, an account's two interfaces and the drivers' schemes name the same objects.
+ */
+START_TEST(test_location_parse__azure)
+{
+    static const struct {
+        const char *uri, *authority, *path;
+    } rows[] = {
+        {"abfss://cont@acct.dfs.core.windows.net/a/b",       "abfss://cont@acct.dfs.core.windows.net",
+         "/a/b"                                                                                              },
+        {"abfs://cont@acct.dfs.core.windows.net/a/",         "abfss://cont@acct.dfs.core.windows.net",
+         "/a"                                                                                                },
+        {"wasbs://cont@acct.blob.core.windows.net/a",        "abfss://cont@acct.dfs.core.windows.net",
+         "/a"                                                                                                },
+        {"wasb://cont@ACCT.Blob.core.windows.net",           "abfss://cont@acct.dfs.core.windows.net", "/"   },
+        {"abfss://c-1@onelake.dfs.fabric.microsoft.com/x@y",
+         "abfss://c-1@onelake.dfs.fabric.microsoft.com",                                               "/x@y"},
+        {"abfss://cont@blob.z01.blob.storage.azure.net/a",
+         "abfss://cont@blob.z01.dfs.storage.azure.net",                                                "/a"  },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct location at;
+        struct err err = {0};
+        ck_assert_msg(
+            location_parse(a, str_from(rows[i].uri), &at, &err), "%s: %s", rows[i].uri, err.msg);
+        ck_assert_str_eq(at.authority.p, rows[i].authority);
+        ck_assert_str_eq(at.path.p, rows[i].path);
+    }
+}
+END_TEST
+
+START_TEST(test_location_parse__azure_refused)
+{
+    static const char *const rows[] = {
+        "abfss://acct.dfs.core.windows.net/a",
+        "abfss://cont@acct.dfs.core.windows.net./a",
+        "abfss://cont@acct..dfs.core.windows.net/a",
+        "abfss://cont@acct.dfs.core.windows.net:443/a",
+        "abfss://Cont@acct.dfs.core.windows.net/a",
+        "abfss://co@acct.dfs.core.windows.net/a",
+        "abfss://-cont@acct.dfs.core.windows.net/a",
+        "abfss://cont@dfs.example/a",
+        "abfss://cont@169.254.169.254/a",
+        "abfss://cont@acct.core.windows.net/a",
+        "abfss://user:pw@cont@acct.dfs.core.windows.net/a",
+        "abfss://cont@acct.dfs.core.windows.net/a//b",
+        "abfss://cont@acct.dfs.core.windows.net/a/../b",
+        "abfss:/cont@acct.dfs.core.windows.net/a",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct location at;
+        struct err err = {0};
+        ck_assert_msg(!location_parse(a, str_from(rows[i]), &at, &err), "%s", rows[i]);
+        ck_assert_int_eq(err.kind, ERR_STORE_BAD_URI);
+        ck_assert_ptr_null(strstr(err.msg, "pw"));
+    }
+}
+END_TEST
+
 START_TEST(test_location_parse__refused)
 {
     static const char *const rows[] = {
@@ -279,6 +337,8 @@ int main(void)
     tcase_add_checked_fixture(tc, begin, end);
     tcase_add_test(tc, test_location_parse__accepted);
     tcase_add_test(tc, test_location_parse__refused);
+    tcase_add_test(tc, test_location_parse__azure);
+    tcase_add_test(tc, test_location_parse__azure_refused);
     tcase_add_test(tc, test_location_parse__length);
     tcase_add_test(tc, test_location_parse__zero_byte);
     tcase_add_test(tc, test_location_within__whole_segments);
