@@ -161,6 +161,7 @@ static bool adls_remove(struct store *s, const struct place *p, struct err *err)
     AUTO(arena_free) struct arena *a = arena_new();
     AUTO(response_fini) struct fetch_response rs = {0};
     struct adls_call call = call_for(s->adls, p, "DELETE");
+    adls__header(&call, "x-ms-delete-snapshots", STR("include")); /* else one that has some stays */
     TRY(adls__send(s->adls, a, &call, &rs, err));
     if (rs.status / 100 == 2)
         return true;

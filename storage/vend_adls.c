@@ -16,6 +16,7 @@ enum {
     ASK_US = 10000000,
     ANSWER_MAX = 64 * 1024,
     EARLY_MS = 60000, /* clocks of clients that go after ours */
+    ONELAKE_S = 3600, /* its signatures are good for no longer, from their start on */
 };
 
 static struct adls *adls_of(const struct vend *v)
@@ -115,6 +116,8 @@ static struct azure_sas sas_for(
 {
     int64_t life_s = v->conf.vend_duration_s ? v->conf.vend_duration_s : VEND_DURATION_S;
     struct adls_place at = adls__place(p->at.authority);
+    if (str_ends(at.host, STR(".fabric.microsoft.com")) && life_s > ONELAKE_S - EARLY_MS / 1000)
+        life_s = ONELAKE_S - EARLY_MS / 1000;
     bool container = v->conf.azure_vend == STORE_AZURE_CONTAINER;
     return (struct azure_sas){
         .account = at.account,

@@ -220,6 +220,7 @@ START_TEST(test_adls_delete__also_what_is_gone)
     ck_assert(store_delete(s, STR(OBJECT), &err));
     ck_assert(!store_delete(s, STR(OBJECT), &err));
     ck_assert(stub_saw(0, "DELETE /acct/cont/wh/t/1.json "));
+    ck_assert(stub_saw(0, "x-ms-delete-snapshots: include"));
 }
 END_TEST
 
@@ -441,6 +442,23 @@ START_TEST(test_adls_vend__the_accounts_key_only_when_told)
 }
 END_TEST
 
+START_TEST(test_adls_vend__onelake_gives_an_hour)
+{
+    struct vended v = {0};
+    conf.base = "abfss://space@onelake.dfs.fabric.microsoft.com/lake";
+    conf.azure_vend = STORE_AZURE_DIRECTORY;
+    conf.azure_signer = STORE_AZURE_ANY_KEY;
+    conf.vend_duration_s = 7200;
+    open_store();
+    int64_t now = clock_ms();
+    ck_assert_msg(vend_get(a, s, STR("abfss://space@onelake.dfs.fabric.microsoft.com/lake/t"),
+                      VEND_WRITE, &v, &err),
+        "%s", err.msg);
+    ck_assert_int_le(v.expires_ms, now + 3600 * 1000LL);
+    ck_assert_int_ge(v.expires_ms, now + 3500 * 1000LL);
+}
+END_TEST
+
 START_TEST(test_adls_vend__the_service_refuses)
 {
     static const struct stub_step steps[] = {{.answer = TOKEN},
@@ -510,6 +528,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, test_adls_vend__signature_by_a_key_of_the_user);
     tcase_add_test(t, test_adls_vend__places_without_a_signature);
     tcase_add_test(t, test_adls_vend__the_accounts_key_only_when_told);
+    tcase_add_test(t, test_adls_vend__onelake_gives_an_hour);
     tcase_add_test(t, test_adls_vend__the_service_refuses);
     tcase_add_test(t, test_adls_token__renewed_when_it_is_refused);
     tcase_add_test(t, test_adls_token__the_service_refuses);
