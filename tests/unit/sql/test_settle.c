@@ -464,7 +464,7 @@ static void weather(void *(*storm)(void *), int most)
     ck_assert_int_gt(n, 0);
     ck_assert_int_eq(pg_count(&sc.f, "SELECT count(*) FROM change WHERE kind = 'swap'"), n);
     ck_assert_int_eq(pg_count(&sc.f, "SELECT count(*) FROM change WHERE kind = 'drop'"), n);
-    ck_assert_int_eq(pg_count(&sc.f, "SELECT count(*) FROM location"), 2); /* w/n and w/n/t */
+    ck_assert_int_eq(pg_count(&sc.f, "SELECT count(*) FROM location"), 3); /* w, w/n, w/n/t */
     end(&sc);
 }
 
