@@ -126,11 +126,14 @@ static void *thread_main(void *arg)
 {
     struct admin *a = arg;
     struct pollfd fds[] = {
-        {.fd = a->event,         .events = POLLIN},
-        {.fd = http_fd(a->http), .events = POLLIN},
+        {.fd = a->event,              .events = POLLIN},
+        {.fd = http_fd(a->http),      .events = POLLIN},
+        {.fd = http_ends_fd(a->http), .events = POLLIN},
     };
 
     while (!(fds[0].revents & POLLIN)) {
+        if (fds[2].revents & POLLIN)
+            http_ended(a->http);
         http_run(a->http);
         poll(fds, ARRAY_LEN(fds), http_timeout_ms(a->http));
     }

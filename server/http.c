@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "head.h"
 #include "log.h"
 #include "metric.h"
+#include "peers.h"
 
 enum {
     /* Of a connection, for the head of a request (a bearer token has up to 16 KB) and that of the
@@ -32,26 +32,10 @@ enum {
     LOOKING_MS = 10, /* between turns: while a call is looked up the library never waits */
 };
 
-/* A connection, in one of the lists of those with the same patience: each list is in the order of
- * the deadlines. The library's own timer starts again with every byte, so it alone would let a
- * client trickle for ever. */
-enum patience { PATIENT_IDLE, PATIENT_HEAD, PATIENT_BODY, PATIENT_COUNT, PATIENT_NONE };
-
-struct peer {
-    TAILQ_ENTRY(peer) link;
-    int64_t deadline_us;
-    int fd;
-    enum patience patience;
-    const char *target; /* where the library has the request's target, until the head is in */
-    struct call *call;  /* that is being received */
-};
-TAILQ_HEAD(peers, peer);
-
 struct http {
     struct MHD_Daemon *daemon;
     struct http_service service;
-    struct peers peers[PATIENT_COUNT];
-    int64_t patience_us[PATIENT_COUNT];
+    struct peers peers;
     size_t body_bytes, body_bytes_max; /* of all requests that are being received */
     unsigned calls, waiting;
     unsigned looking; /* of those that wait: their connections are still in the loop */
@@ -60,19 +44,8 @@ struct http {
     bool freed; /* a connection ended in the last run */
 };
 
-/* --- patience ----------------------------------------------------------------------------------
+/* --- connections -------------------------------------------------------------------------------
  */
-
-static void peer_wait(struct http *h, struct peer *p, enum patience patience)
-{
-    if (p->patience < PATIENT_COUNT)
-        TAILQ_REMOVE(&h->peers[p->patience], p, link);
-    p->patience = patience;
-    if (patience >= PATIENT_COUNT)
-        return;
-    p->deadline_us = clock_mono_us() + h->patience_us[patience];
-    TAILQ_INSERT_TAIL(&h->peers[patience], p, link);
-}
 
 static struct peer *peer_of(struct MHD_Connection *con)
 {
@@ -80,36 +53,6 @@ static struct peer *peer_of(struct MHD_Connection *con)
         MHD_get_connection_info(con, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
     return info->socket_context;
-}
-
-/* The library lets nobody answer now, so the answer goes past it; then the connection is ended,
- * which it notices by itself. */
-static void peer_give_up(struct peer *p)
-{
-    static const char answer[] =
-        "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/json\r\n"
-        "Content-Length: 98\r\n\r\n"
-        "{\"error\":{\"message\":\"The request did not arrive in "
-        "time\",\"type\":\"BadRequestException\","
-        "\"code\":408}}";
-
-    if (p->call)
-        err_set(&p->call->err, ERR_TIMEOUT, "The request did not arrive in time");
-    if (p->patience != PATIENT_IDLE)
-        (void)send(p->fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    shutdown(p->fd, SHUT_RDWR);
-}
-
-static void give_up_on_slow(struct http *h)
-{
-    int64_t now = clock_mono_us();
-    struct peer *p;
-
-    for (unsigned i = 0; i < PATIENT_COUNT; i++)
-        while ((p = TAILQ_FIRST(&h->peers[i])) && p->deadline_us <= now) {
-            peer_give_up(p);
-            peer_wait(h, p, PATIENT_NONE);
-        }
 }
 
 static void count(const struct http *h, int by)
@@ -125,16 +68,12 @@ static void on_connection(
     struct peer *p = *context;
 
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        p = xcalloc(1, sizeof(*p));
-        p->fd = MHD_get_connection_info(con, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        p->patience = PATIENT_NONE;
-        peer_wait(h, p, PATIENT_IDLE);
-        *context = p;
+        *context = peer_new(
+            &h->peers, MHD_get_connection_info(con, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
         count(h, 1);
         return;
     }
-    peer_wait(h, p, PATIENT_NONE);
-    xfree(p);
+    peer_free(&h->peers, &p);
     *context = NULL;
     h->freed = true;
     count(h, -1);
@@ -210,7 +149,7 @@ static enum MHD_Result send_reply(struct http *h, struct call *c, void **context
     assert(c->reply.status);
     c->answered_us = clock_mono_us();
     c->state = CALL_ANSWERED;
-    peer_wait(h, peer_of(con), PATIENT_NONE);
+    peer_wait(&h->peers, peer_of(con), PATIENT_NONE);
 
     struct MHD_Response *r = response_of(c);
     if (!r)
@@ -248,7 +187,7 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
     c->uri = arena_dup(c->arena, str_from(target));
     p->target = target;
     p->call = c;
-    peer_wait(h, p, PATIENT_HEAD);
+    peer_wait(&h->peers, p, PATIENT_HEAD);
     return c;
 }
 
@@ -353,7 +292,7 @@ static enum MHD_Result on_head(
     buf_init(&c->body_buf, ok ? c->body_limit : 0);
     if (ok && length > 0)
         buf_reserve(&c->body_buf, (size_t)(length < RESERVE_MAX ? length : RESERVE_MAX));
-    peer_wait(h, peer_of(con), PATIENT_BODY);
+    peer_wait(&h->peers, peer_of(con), PATIENT_BODY);
     return MHD_YES;
 }
 
@@ -392,7 +331,7 @@ static enum MHD_Result on_whole(struct http *h, struct call *c, void **context)
     if (h->service.start(h->service.owner, c) == HTTP_REPLY)
         return send_reply(h, c, context);
     c->state = CALL_WAITS;
-    peer_wait(h, peer_of(c->connection), PATIENT_NONE);
+    peer_wait(&h->peers, peer_of(c->connection), PATIENT_NONE);
     h->waiting++;
     h->looking++;
     return wait_on(h, c);
@@ -442,7 +381,7 @@ static void on_completed(
     *context = NULL;
     if (p) {
         p->call = NULL;
-        peer_wait(h, p, PATIENT_IDLE);
+        peer_wait(&h->peers, p, PATIENT_IDLE);
     }
     if (c && c->state == CALL_WAITS) {
         c->connection = NULL;
@@ -528,20 +467,20 @@ bool http_start(int listen_fd, const struct config *conf, unsigned connections,
     const struct http_service *service, struct http **out, struct err *err)
 {
     struct http *h = xcalloc(1, sizeof(*h));
-    int fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
 
     h->service = *service;
-    h->patience_us[PATIENT_IDLE] = conf->idle_timeout + conf->head_timeout;
-    h->patience_us[PATIENT_HEAD] = conf->head_timeout;
-    h->patience_us[PATIENT_BODY] = conf->body_timeout;
     h->body_bytes_max = BODIES_MAX * (size_t)conf->body_limit;
-    for (unsigned i = 0; i < PATIENT_COUNT; i++)
-        TAILQ_INIT(&h->peers[i]);
+    if (!peers_open(&h->peers, conf, err)) {
+        xfree(h);
+        return false;
+    }
+    int fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
     if (fd >= 0)
         h->daemon = start_daemon(h, fd, conf, connections);
     if (!h->daemon) {
         if (fd >= 0)
             close(fd);
+        peers_close(&h->peers);
         xfree(h);
         return err_set(err, ERR_INTERNAL, "cannot start an HTTP daemon: %s", strerror(errno));
     }
@@ -554,28 +493,31 @@ int http_fd(const struct http *h)
     return MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
 }
 
+int http_ends_fd(const struct http *h)
+{
+    return h->peers.fd;
+}
+
+void http_ended(struct http *h)
+{
+    peers_ended(&h->peers);
+}
+
 int http_timeout_ms(struct http *h)
 {
     MHD_UNSIGNED_LONG_LONG library = 0;
-    int64_t soonest = INT64_MAX;
-    const struct peer *p;
+    int wait = -1;
 
     /* At its limit the library no longer watches the listening socket, and below it watches again
      * from the next run on. */
     if (h->resumed || h->freed)
         return 0;
     if (MHD_get_timeout(h->daemon, &library) == MHD_YES)
-        soonest = library > INT32_MAX ? INT32_MAX : (int64_t)library;
-    if (soonest == 0 && h->looking)
-        soonest = LOOKING_MS;
-    int64_t now = clock_mono_us();
-    for (unsigned i = 0; i < PATIENT_COUNT; i++) {
-        p = TAILQ_FIRST(&h->peers[i]);
-        int64_t left = p ? (p->deadline_us - now + 999) / 1000 : INT64_MAX;
-        if (left < soonest)
-            soonest = left < 0 ? 0 : left;
-    }
-    return soonest == INT64_MAX ? -1 : soonest > INT32_MAX ? INT32_MAX : (int)soonest;
+        wait = library > INT32_MAX ? INT32_MAX : (int)library;
+    if (wait == 0 && h->looking)
+        wait = LOOKING_MS;
+    int peers = peers_timeout_ms(&h->peers);
+    return wait < 0 || (peers >= 0 && peers < wait) ? peers : wait;
 }
 
 void http_run(struct http *h)
@@ -584,7 +526,7 @@ void http_run(struct http *h)
 
     h->resumed = h->freed = false;
     h->more = 0;
-    give_up_on_slow(h);
+    peers_run(&h->peers);
     MHD_run(h->daemon);
     for (; h->more && MHD_get_timeout(h->daemon, &wait) == MHD_YES && wait == 0; h->more--)
         MHD_run(h->daemon);
@@ -632,6 +574,7 @@ void http_stop(struct http **ph)
         return;
     MHD_stop_daemon(h->daemon);
     assert(!h->calls);
+    peers_close(&h->peers);
     xfree(h);
     *ph = NULL;
 }

@@ -1,6 +1,6 @@
 /* HTTP: the only user of libmicrohttpd. Turns bytes into calls and replies into bytes; knows
- * neither routes nor lanes. One struct http is driven by one thread: wait for http_fd to be
- * readable or for http_timeout_ms, then http_run. */
+ * neither routes nor lanes. One struct http is driven by one thread: wait for http_fd or
+ * http_ends_fd to be readable or for http_timeout_ms, then http_run. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,6 +46,9 @@ MUST bool http_listen(int fd, struct err *err);
 MUST bool http_start(int listen_fd, const struct config *conf, unsigned connections,
     const struct http_service *service, struct http **out, struct err *err);
 int http_fd(const struct http *h);
+/* Readable when clients have ended their side of a connection: then http_ended before http_run. */
+int http_ends_fd(const struct http *h);
+void http_ended(struct http *h);
 /* -1: no deadline. */
 int http_timeout_ms(struct http *h);
 void http_run(struct http *h);

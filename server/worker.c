@@ -26,6 +26,7 @@ struct worker {
     unsigned apis;
     pthread_t thread;
     int epoll, event;
+    char ends; /* its address is the mark of http_ends_fd in the epoll */
     struct http *http;
     struct lookup *lookup;
     struct call *spare; /* warm calls */
@@ -251,6 +252,8 @@ static void turn(struct worker *w)
             (void)!read(w->event, &count, sizeof(count));
         else if (events[i].data.ptr == &w->lookup && (events[i].events & ~EPOLLOUT))
             lookup_readable(w->lookup);
+        else if (events[i].data.ptr == &w->ends)
+            http_ended(w->http);
     }
     take_in(w);
     lookup_turn(w->lookup);
@@ -325,7 +328,8 @@ static bool open_parts(struct worker *w, int listen_fd, unsigned connections, st
     TRY(lookup_open(w->lookup, err));
     TRY(http_start(listen_fd, w->server->conf, connections, &service, &w->http, err));
     TRY(watch(w, w->event, &w->event, err));
-    return watch(w, http_fd(w->http), &w->http, err);
+    TRY(watch(w, http_fd(w->http), &w->http, err));
+    return watch(w, http_ends_fd(w->http), &w->ends, err);
 }
 
 bool worker_start(const struct server *server, const struct worker_conf *conf, struct worker **out,

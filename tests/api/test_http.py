@@ -2,6 +2,8 @@
 but one well-formed message."""
 
 import json
+import os
+import signal
 import socket
 import time
 
@@ -564,7 +566,7 @@ def test_clients_that_go_away(impatient):
     body = '{"namespace":["gone"]}'
     whole = f"POST /v1/namespaces HTTP/1.1\r\nHost: h\r\nContent-Length: {len(body)}\r\n\r\n{body}"
     for cut in (0, 1, 10, 40, len(whole) - len(body), len(whole) - 1, len(whole)):
-        for _ in range(2):
+        for _ in range(5):
             wire = Wire(impatient)
             wire.send(whole[:cut])
             wire.socket.close()
@@ -572,6 +574,53 @@ def test_clients_that_go_away(impatient):
     while impatient.metric("firn_connections") > 1 and time.monotonic() < deadline:
         time.sleep(0.05)
     assert impatient.metric("firn_connections") <= 1  # the one that asks
+
+
+@pytest.fixture(scope="module")
+def patient():
+    """Only what clients do ends a connection."""
+    with Server(env={"FIRN_HEAD_TIMEOUT": "600", "FIRN_BODY_TIMEOUT": "600", "FIRN_IDLE_TIMEOUT": "600",
+                     "FIRN_CONNECTION_LIMIT": "14", "FIRN_WORKERS": "1"}) as firn:
+        yield firn
+
+
+class Frozen:
+    """What is sent meanwhile reaches the server at once, the end of the connection included."""
+
+    def __init__(self, server):
+        self.pid = server.pid
+
+    def __enter__(self):
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def __exit__(self, *_):
+        os.kill(self.pid, signal.SIGCONT)
+
+
+def test_ends_that_come_with_the_last_bytes(patient):
+    """The limit is reached by clients that are gone before the first byte is read: those after them are served."""
+    body = '{"namespace":["gone"]}'
+    whole = f"POST /v1/namespaces HTTP/1.1\r\nHost: h\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    for _ in range(3):
+        with Frozen(patient):
+            for cut in (0, 1, 10, 40, len(whole) - len(body), len(whole) - 1, len(whole)) * 2:
+                with Wire(patient) as wire:
+                    wire.send(whole[:cut])
+        after(patient)
+        deadline = time.monotonic() + 30 * SLOWNESS
+        while patient.metric("firn_connections") and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert patient.metric("firn_connections") == 0
+
+
+def test_clients_that_end_their_side_are_answered(patient):
+    """All that they sent before, and then the server ends its side too."""
+    with Wire(patient, timeout=30) as wire:
+        with Frozen(patient):
+            wire.send("GET /v1/namespaces HTTP/1.1\r\nHost: h\r\n\r\n", GET)
+            wire.socket.shutdown(socket.SHUT_WR)
+        assert [wire.answer()[0] for _ in range(2)] == [200, 200]
+        assert wire.closed()
 
 
 def test_idle_connections_are_closed(impatient):
