@@ -15,6 +15,7 @@ static const struct {
 enum {
     ID_MAX = 128,
     TRACE_ID = 32,
+    LENGTH_DIGITS = 18,
     TARGET_MAX = 16 * 1024,
     /* With the target; less than the library holds, which refuses in HTML what it cannot. */
     HEAD_MAX = 18 * 1024,
@@ -89,7 +90,7 @@ static bool is_number(struct str s)
     for (size_t i = 0; i < s.n; i++)
         if (s.p[i] < '0' || s.p[i] > '9')
             return false;
-    return s.n > 0;
+    return s.n > 0 && s.n <= LENGTH_DIGITS;
 }
 
 static bool check_framing(struct call *c)
@@ -102,7 +103,7 @@ static bool check_framing(struct call *c)
     if (coding.p && !str_eq_nocase(coding, STR("chunked")))
         return refuse(c, "Transfer-Encoding must be \"chunked\"");
     if (length.p && !is_number(length))
-        return refuse(c, "Content-Length must be a number");
+        return refuse(c, "Content-Length must be a number of at most 18 digits");
     return true;
 }
 

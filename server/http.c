@@ -206,20 +206,29 @@ static bool line_ended_well(const char *end)
     return end[0] == '\0' && end[1] == '\0' && end[2] != ' ' && end[2] != '\t';
 }
 
+static bool refuse_lines(struct call *c)
+{
+    c->connection_after = CALL_CLOSE;
+    return err_set(&c->err, ERR_BAD_REQUEST,
+        "Malformed request: header lines must have a name, end in CR LF and not be continued");
+}
+
+struct lines {
+    struct call *call;
+    const char *end; /* of the last one that was seen */
+};
+
 static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name,
     size_t name_n, const char *value, size_t value_n)
 {
-    struct call *c = cls;
+    struct lines *l = cls;
 
     (void)kind;
-    struct str v = value ? (struct str){value, value_n} : STR("");
-    if (value && !line_ended_well(value + value_n)) {
-        c->connection_after = CALL_CLOSE;
-        err_set(&c->err, ERR_BAD_REQUEST,
-            "Malformed request: header lines must end in CR LF and not be continued");
-        return MHD_NO;
-    }
-    return head_header(c, (struct str){name, name_n}, v) ? MHD_YES : MHD_NO;
+    l->end = value + value_n;
+    if (!line_ended_well(l->end))
+        return refuse_lines(l->call) ? MHD_YES : MHD_NO;
+    struct str v = {value, value_n};
+    return head_header(l->call, (struct str){name, name_n}, v) ? MHD_YES : MHD_NO;
 }
 
 static bool check_line(struct call *c, const char *target, const char *version)
@@ -232,6 +241,16 @@ static bool check_line(struct call *c, const char *target, const char *version)
         "LF");
 }
 
+/* After the last line comes an empty one, CR LF both. The library also takes a line without a name
+ * for the end of the head, and what follows it for the next request. */
+static bool check_end(struct call *c, const char *method, const char *last)
+{
+    const union MHD_ConnectionInfo *size =
+        MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+    return (last + 4 == method + size->header_size && !last[2] && !last[3]) || refuse_lines(c);
+}
+
 /* The library's own check (STRICT_FOR_CLIENT) sends the head of its answer twice in 0.9.75. */
 static bool check_host(struct call *c, const char *version)
 {
@@ -241,16 +260,63 @@ static bool check_host(struct call *c, const char *version)
     return err_set(&c->err, ERR_BAD_REQUEST, "Malformed request: the Host header is missing");
 }
 
-static bool read_head(struct http *h, struct call *c, const char *target, const char *version)
+static bool read_head(struct http *h, struct call *c, const char *method, const char *version)
 {
-    MHD_get_connection_values_n(c->connection, MHD_HEADER_KIND, on_header, c);
+    const char *target = peer_of(c->connection)->target;
+    struct lines l = {c, version + strlen(version)};
+
+    MHD_get_connection_values_n(c->connection, MHD_HEADER_KIND, on_header, &l);
     head_id(c);
     if (c->err.kind)
         return false;
     TRY(check_line(c, target, version));
+    TRY(check_end(c, method, l.end));
     TRY(check_host(c, version));
     TRY(head_check(c));
     return h->service.head(h->service.owner, c);
+}
+
+/* An answer that the library does not know of; the end of the connection it notices by itself. */
+static void answer_past(struct call *c, int fd)
+{
+    struct buf b;
+
+    reply_error(c);
+    buf_init(&b, 1 << 16);
+    buf_putf(&b, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %zu\r\n", c->reply.status,
+        MHD_get_reason_phrase_for((unsigned)c->reply.status), c->reply.bytes);
+    for (unsigned i = 0; i < c->reply.n_headers; i++)
+        buf_putf(&b, "%s: %s\r\n", c->reply.headers[i].name, c->reply.headers[i].value);
+    buf_puts(&b, "\r\n");
+    for (size_t i = 0; i < c->reply.n_pieces; i++)
+        buf_put(&b, c->reply.pieces[i].p, c->reply.pieces[i].n);
+    struct str whole = buf_take(&b, c->arena);
+    c->answered_us = clock_mono_us();
+    c->state = CALL_ANSWERED;
+    (void)send(fd, whole.p, whole.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    shutdown(fd, SHUT_RDWR);
+}
+
+/* The library complains. If it does so of a head that is in (a Content-Length that is not a
+ * number), it would refuse it in HTML, with two heads (0.9.75): so we answer before it does. */
+static void answer_malformed(struct http *h)
+{
+    struct peer *p;
+
+    TAILQ_FOREACH(p, &h->peers.waiting[PATIENT_HEAD], link)
+    if (MHD_get_connection_info(p->call->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) &&
+        !MHD_get_connection_info(p->call->connection, MHD_CONNECTION_INFO_HTTP_STATUS))
+        break;
+    if (!p)
+        return;
+    struct call *c = p->call;
+    struct lines l = {c, NULL};
+    MHD_get_connection_values_n(c->connection, MHD_HEADER_KIND, on_header, &l);
+    head_id(c);
+    if (!c->err.kind && head_check(c))
+        err_set(&c->err, ERR_BAD_REQUEST, "Malformed request: the headers cannot be read");
+    peer_wait(&h->peers, p, PATIENT_NONE);
+    answer_past(c, p->fd);
 }
 
 static struct str announced(const struct call *c)
@@ -278,7 +344,7 @@ static enum MHD_Result on_head(
 
     c->state = CALL_BODY;
     c->method = arena_dup(c->arena, str_from(method));
-    bool ok = read_head(h, c, peer_of(con)->target, version);
+    bool ok = read_head(h, c, method, version);
     bool has_length = announced(c).p && str_to_i64(announced(c), &length);
     ok = ok && fits(h, c, has_length || !announced(c).p ? (size_t)length : SIZE_MAX / 2);
     if ((announced(c).p && !has_length) || length > READ_AWAY_MAX)
@@ -387,7 +453,8 @@ static void on_completed(
         c->connection = NULL;
         h->looking--;
     } else if (c) {
-        c->reply.status = 0;
+        if (c->state != CALL_ANSWERED)
+            c->reply.status = 0;
         give(h, c);
     }
 }
@@ -399,7 +466,7 @@ static __attribute__((format(printf, 2, 0))) void on_log(void *cls, const char *
 {
     char text[512];
 
-    (void)cls;
+    answer_malformed(cls);
     if (!log_enabled(LOG_DEBUG))
         return;
     vsnprintf(text, sizeof(text), fmt, ap);
