@@ -13,7 +13,7 @@ struct server;
 /* Where the process is in its life; written by main, read by all. */
 struct progress {
     atomic_bool started;  /* schema current, database reached, serving */
-    atomic_bool draining; /* told to stop */
+    atomic_bool draining; /* told to stop: answers end their connections */
 };
 
 /* On a socket of http_bind. GET /health/live (200 while the thread runs), /health/ready (200 or

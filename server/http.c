@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "admin.h"
 #include "call.h"
 #include "clock.h"
 #include "config.h"
@@ -97,13 +98,13 @@ static void on_response_done(void *cls)
     give(c->http, c);
 }
 
-static bool add_headers(struct http *h, const struct call *c, struct MHD_Response *r)
+static bool add_headers(const struct call *c, struct MHD_Response *r)
 {
     for (unsigned i = 0; i < c->reply.n_headers; i++)
         if (MHD_add_response_header(r, c->reply.headers[i].name, c->reply.headers[i].value) !=
             MHD_YES)
             return false;
-    return (!h->quiesced && c->connection_after == CALL_KEEP) ||
+    return (c->connection_after == CALL_KEEP && !atomic_load(&c->server->progress->draining)) ||
            MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
 }
 
@@ -156,7 +157,7 @@ static enum MHD_Result send_reply(struct http *h, struct call *c, void **context
         return MHD_NO; /* on_completed gives the call back */
     *context = NULL;
     enum MHD_Result sent = MHD_NO;
-    if (add_headers(h, c, r))
+    if (add_headers(c, r))
         sent = MHD_queue_response(con, (unsigned)c->reply.status, r);
     MHD_destroy_response(r);
     return sent;

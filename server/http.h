@@ -54,7 +54,7 @@ int http_timeout_ms(struct http *h);
 void http_run(struct http *h);
 /* The reply of a call for which start said HTTP_WAIT is there: it is sent in the next http_run. */
 void http_resume(struct call *c);
-/* No new connections; answers say Connection: close from now on. */
+/* No new connections. */
 void http_quiesce(struct http *h);
 /* Calls for which start said HTTP_WAIT and that were not resumed. */
 unsigned http_waiting(const struct http *h);

@@ -466,13 +466,18 @@ def test_readiness_goes_first():
         firn.start()
 
 
-def test_second_signal_ends_at_once():
-    """An operator in a hurry."""
-    firn = Server(env={"FIRN_DRAIN_WAIT": "60"}).start()
+def test_a_drain_ends_connections_with_their_next_answer():
+    """Those that are kept and new ones, of both lanes; and a second signal ends the server at once."""
+    firn = Server(env={"FIRN_DRAIN_WAIT": "600"}).start()
+    api = Api(firn)
+    assert api.get("/v1/config").ok().header("Connection") is None
     firn.signal(signal.SIGTERM)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30 * SLOWNESS
     while firn.health("ready") == 200 and time.monotonic() < deadline:
         time.sleep(0.02)
+    for path in ("/v1/config", "/v1/namespaces", "/v1/namespaces/none", "/v1/none"):
+        assert api.get(path).expect(200, 404).header("Connection") == "close", path
+    api.close()
     begin = time.monotonic()
     firn.signal(signal.SIGTERM)
     firn.wait()
