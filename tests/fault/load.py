@@ -75,9 +75,9 @@ class Load:
         assert not self.refused & there, "refused changes were applied"
 
 
-def good_again(load, since, within=BACK):
+def good_again(load, since):
     """Every kind of request succeeds again within the time."""
-    deadline = since + within
+    deadline = since + BACK
     kinds = {"commit", "create", "load", "list", "namespace"}
     while time.monotonic() < deadline + 1:
         if all(load.last_good.get(k, 0) > since for k in kinds) or load.wrong:
