@@ -17,6 +17,10 @@ collect_ignore += [] if os.environ.get("FIRN_TEST_GCS_ENDPOINT") else ["test_gcs
 collect_ignore += [] if os.environ.get("FIRN_TEST_AZURE_ENDPOINT") else ["test_azure.py"]
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes seconds, so the quick part leaves it out")
+
+
 @pytest.fixture(scope="module")
 def server():
     firn = Server()

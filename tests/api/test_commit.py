@@ -820,6 +820,7 @@ def test_metadata_log_is_bounded(table):
     assert times == sorted(times)
 
 
+@pytest.mark.long
 def test_metadata_log_default_bound(table):
     """100 entries, oldest first, each the former file."""
     locations = [table.metadata_location]
@@ -910,6 +911,7 @@ def test_many_updates_in_one_commit(table):
     assert len(got["metadata-log"]) == 1
 
 
+@pytest.mark.long
 def test_commits_are_fast_enough_to_repeat(table):
     """200 commits in a row: none fails, numbers of files go up one by one."""
     begin = time.monotonic()

@@ -275,6 +275,7 @@ def test_register_broken_files(api, ns, place):
     assert api.names(ns) == []
 
 
+@pytest.mark.long
 def test_register_a_gzip_bomb(api, ns, place):
     """A small file that unpacks to very much: refused, memory stays bounded."""
     before = api.server.rss_kb()
@@ -369,6 +370,7 @@ def test_register_keeps_what_it_does_not_know(api, ns, place):
     assert b'{"a": [1, 2.50, 1e3, {"b": null}], "s": "\\u00fc"}' in api.store.read(location)
 
 
+@pytest.mark.long
 def test_register_a_large_file(api, ns, place):
     """20,000 snapshots: registered, loaded, committed to."""
     snapshots = [snap(i, i, place) for i in range(1, 20001)]

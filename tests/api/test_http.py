@@ -478,6 +478,7 @@ def test_clients_that_end_their_side_are_answered(patient):
         assert wire.closed()
 
 
+@pytest.mark.long
 def test_idle_connections_are_closed(impatient):
     """Quietly; a request within the time starts it anew."""
     with Wire(impatient) as wire:

@@ -68,6 +68,7 @@ SOURCES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", SOURCES)
 def test_keys_are_renewed_before_they_expire(firn, identity, store, source):
     """Commits go on across the life of several pairs of keys; the store never sees an expired one."""
@@ -96,6 +97,7 @@ def test_keys_that_the_store_calls_expired_are_replaced(firn, identity, store):
     api.close()
 
 
+@pytest.mark.long
 def test_old_keys_serve_while_no_new_ones_come(firn, identity, store):
     """Until they expire; then requests fail as ones that may be sent again, and it heals by itself.
     One line for each turn."""
@@ -191,6 +193,7 @@ def test_check_without_any_keys(firn):
     assert done.returncode == 1
 
 
+@pytest.mark.long
 def test_check_with_a_silent_instance(firn, identity):
     """Where nobody answers it ends soon, and names what is mostly the reason in containers."""
     identity.mode = "stalls"
@@ -215,6 +218,7 @@ def test_store_at_a_link_local_address(firn):
     assert done.returncode == 1 and "link-local address" in done.stdout, done.stdout
 
 
+@pytest.mark.long
 def test_stop_while_a_service_does_not_answer(firn, identity):
     """The server ends in the time that a request for keys may take."""
     identity.mode = "stalls"

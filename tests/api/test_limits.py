@@ -121,6 +121,7 @@ def test_a_body_where_none_belongs(api, ns, table):
     api.request("DELETE", table.path, b"garbage").expect(204)
 
 
+@pytest.mark.long
 def test_many_large_bodies_at_once(server, api, ns):
     """32 clients with 16 MB each: refused or served, memory bounded, the server alive."""
     api.table(ns, "t")
@@ -151,6 +152,7 @@ def test_long_parameters(api, table, name, value):
     api.get(f"{path}?{name}={value}").fails(*[api.get(f"{path}?{name}={value}").expect(400, 404, 414, 431).status])
 
 
+@pytest.mark.long
 def test_wide_table_metadata(api, ns):
     """900 columns and 60 versions of the schema: loaded and committed to."""
     fields = [{"id": i, "name": f"c{i}", "required": False, "type": "string"} for i in range(1, 901)]

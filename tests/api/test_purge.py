@@ -77,6 +77,7 @@ def go(server, rate=10000):
 # --- what goes -------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [1, 2])
 def test_all_that_the_table_leads_to(server, api, ns, version):
     """Data, manifests of every snapshot, lists, statistics, old metadata: gone. What nobody names stays,
@@ -140,6 +141,7 @@ def test_a_renamed_table(server, api, ns):
     assert len(fresh.scan().to_arrow()) == 11
 
 
+@pytest.mark.long
 def test_many_tables(server, api):
     """More than one page of marks."""
     ns = api.new_namespace()
@@ -377,6 +379,7 @@ def test_files_that_never_were(server, api, ns, table):
     assert api.store.list(table.location) == []
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_deleted(server, api, ns):
     """The others go, and what leads to it stays; later it is tried again."""
     if server.store.kind != "file":
@@ -422,6 +425,7 @@ def interrupted(how):
         api.close()
 
 
+@pytest.mark.long
 def test_kill_9_in_the_middle():
     """The mark is durable, and what leads to a file goes after it: nothing is forgotten."""
     interrupted("kill")
@@ -432,6 +436,7 @@ def test_a_stop_in_the_middle():
     interrupted("stop")
 
 
+@pytest.mark.long
 def test_a_purge_of_another_server(lazy):
     """Whoever holds the lease is left alone until it has run out."""
     api = Api(lazy)

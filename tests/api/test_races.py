@@ -3,6 +3,8 @@ and never a 500."""
 
 import collections
 
+import pytest
+
 from firn_client import (Api, add_snapshot, assert_ref, assert_uuid, create_updates, in_parallel, ns_path,
                          set_properties, set_ref)
 
@@ -230,6 +232,7 @@ def test_race_of_commit_and_rename(server, api, ns):
         assert (m["properties"].get("a") == "b") == (answers[1].status == 200)
 
 
+@pytest.mark.long
 def test_race_of_loads_and_commits(server, api, ns):
     """Readers always see one whole version, never older than one they saw before."""
     table = api.table(ns)
@@ -253,6 +256,7 @@ def test_race_of_loads_and_commits(server, api, ns):
     assert table.metadata["properties"]["n"] == "59"
 
 
+@pytest.mark.long
 def test_race_of_reads_by_many_clients(server, api, ns):
     """64 clients on tables and namespaces: every answer is the right one."""
     names = [f"t{i}" for i in range(8)]

@@ -188,6 +188,7 @@ def test_random_requests_never_break_anything(api, ns, table):
         assert answer.status < 500, (answer, data)
 
 
+@pytest.mark.long
 def test_schema_browsers(server, api, ns):
     """300 tables, 32 clients that load them all: every answer is right and soon there."""
     names = [f"t{i:03}" for i in range(300)]
@@ -208,6 +209,7 @@ def test_schema_browsers(server, api, ns):
     assert slowest[int(len(slowest) * 0.99)] < 1.0 * SLOWNESS
 
 
+@pytest.mark.long
 def test_long_histories(api, ns):
     """9,000 snapshots: loads cost their bytes, the refs mode is small, an append is as quick as ever."""
     place = f"{api.store.base}/long/{ns}"

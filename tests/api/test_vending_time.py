@@ -84,6 +84,7 @@ def test_what_is_asked_for(api, table, identity):
     assert len(form["Policy"]) < 1000 and " " not in form["Policy"]
 
 
+@pytest.mark.long
 def test_renewed_at_half_their_life(api, table, identity):
     """The same until then, others afterwards; a tag ends with the credentials that came with it."""
     identity.life = 6 * SLOWNESS

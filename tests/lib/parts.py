@@ -132,7 +132,8 @@ def api(run, build_name, *options, env=None):
     pytest(run, "tests/api", build_name, "-n", "3", "--dist", "worksteal", *options, env=env)
 
 
-# Tests by the thousand that are generated from tables: after an edit the rest is enough.
+# Tests by the thousand that are generated from tables. After an edit the rest is enough, but for
+# those that take seconds and are marked as long.
 GENERATED = ("test_matrix.py", "test_bad_input.py")
 
 
@@ -141,7 +142,7 @@ def api_sqlite(run):
 
 
 def api_quick(run):
-    api(run, "release", *(f"--ignore=tests/api/{name}" for name in GENERATED))
+    api(run, "release", "-m", "not long", *(f"--ignore=tests/api/{name}" for name in GENERATED))
 
 
 def api_pg(run):
@@ -379,7 +380,7 @@ PARTS = (
     Part("build", "gcc release and clang, warnings are errors", compilers, ("build", "clang")),
     Part("unit", "unit tests, SQL on both databases", unit, PG, ("build",)),
     Part("api-sqlite", "API tests on SQLite and local files", api_sqlite, BUILD, ("build",)),
-    Part("api-quick", "the same but for the tests that are generated from tables", api_quick, BUILD,
+    Part("api-quick", "the same but for long tests and those that are generated from tables", api_quick, BUILD,
          ("build",), full=False),
     Part("spark", "Spark, the whole story, PostgreSQL and SeaweedFS", spark, (*PG, "spark"), ("build",)),
     Part("api-pg", "API tests on PostgreSQL and SeaweedFS", api_pg, PG, ("build",)),

@@ -133,6 +133,7 @@ def test_b059_writers_of_a_table_that_was_made_anew(api, ns):
     new.apply(set_properties(a="b"), requirements=[assert_uuid(new.uuid.upper()), assert_ref(None)])
 
 
+@pytest.mark.long
 def test_b061_many_writers_with_retries(server, api, ns):
     """32 writers, 20 appends each: in one line, none lost, none double. A refusal is always for a base that
     had moved."""
@@ -253,6 +254,7 @@ def test_b050_what_is_refused_was_not_applied(api, ns, table):
     table.apply(*good, requirements=held)
 
 
+@pytest.mark.long
 def test_b052_a_commit_to_large_metadata(api, ns):
     """200 MB of it (20 where they travel to a store): done in a time that clients and proxies wait."""
     count = 1000 if api.store.kind == "file" else 100

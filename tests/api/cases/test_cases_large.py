@@ -47,6 +47,7 @@ def timed(work):
     return work(), time.monotonic() - begin
 
 
+@pytest.mark.long
 def test_b100_a_million_snapshots(server, api, ns):
     """refs is small and soon there, a commit costs a copy of the file, memory a few documents."""
     table, size = with_snapshots(api, ns, MANY)
@@ -78,6 +79,7 @@ def test_b101_a_load_of_nine_thousand_snapshots(server, api, ns):
     assert tags[""] != tags["?snapshots=refs"]
 
 
+@pytest.mark.long
 def test_b103_wide_schemas_and_their_removal(server, api, ns):
     """200 versions of 900 columns: loaded, packed, committed to, and cleaned up by a commit."""
     def version(number):
@@ -105,6 +107,7 @@ def test_b103_wide_schemas_and_their_removal(server, api, ns):
     assert len(table.load().raw) < 100_000
 
 
+@pytest.mark.long
 def test_b103_many_snapshots_and_a_bounded_log(server, api, ns):
     """200,000 snapshots: refs mode, a log of metadata files that does not grow, memory of a few documents."""
     table, size = with_snapshots(api, ns, int(200_000 / SLOWNESS), properties={"write.metadata.previous-versions-max": "2"})
