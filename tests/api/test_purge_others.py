@@ -248,6 +248,7 @@ def test_a_table_of_another_warehouse(server, api, ns, state):
     assert api.store.list(a.location()) == [taken]
 
 
+@pytest.mark.long
 def test_a_warehouse_that_cannot_be_opened(server, api, ns):
     """Nobody can tell what its tables name: purges in its bucket wait."""
     house, b = neighbour(server, api)
@@ -290,6 +291,7 @@ def test_what_nobody_can_read(server, api, ns):
         api.drop(ns, name).expect(204)
 
 
+@pytest.mark.long
 def test_what_cannot_be_read_for_now(lazy):  # noqa: F811
     """The store fails on a file of B: A waits until it is known what it says."""
     api = Api(lazy)
