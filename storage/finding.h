@@ -35,7 +35,14 @@ struct arena;
     X(VENDED_TOKEN_WIDENED, "vended-token-widened",                                                \
         "whoever has a limited token can get one with other limits for it")                        \
     X(VENDED_READER_WRITES, "vended-reader-writes",                                                \
-        "vended credentials can write although they are for reading")
+        "vended credentials can write although they are for reading")                              \
+    X(SIGNED_PATH_CHANGED, "signed-path-changed",                                                  \
+        "the store takes a signed request for another object or list than was signed")             \
+    X(SIGNED_LIST_CHANGED, "signed-list-changed",                                                  \
+        "the store takes another list of objects to delete than was signed")                       \
+    X(SIGNED_HEADER_ADDED, "signed-header-added",                                                  \
+        "the store takes headers that were not signed, by which a write copies another table's "   \
+        "object")
 
 enum finding {
 #define X(kind, name, text) FINDING_##kind,

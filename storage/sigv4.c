@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { EXPIRES_MAX_S = 7 * 24 * 3600, TIME_TEXT = sizeof("20130524T000000Z") };
+enum { EXPIRES_MAX_S = 7 * 24 * 3600, TIME_TEXT = sizeof("20130524T000000Z"), USUAL = 1024 };
 
 #define ALGORITHM "AWS4-HMAC-SHA256"
 
@@ -87,6 +87,7 @@ static struct str join_names(struct arena *a, const struct signing *s)
 {
     struct buf b;
     buf_init(&b, SIZE_MAX);
+    buf_reserve(&b, USUAL / 4);
     for (size_t i = 0; i < s->n_headers; i++) {
         if (i > 0)
             buf_putc(&b, ';');
@@ -136,6 +137,8 @@ static int pair_cmp(const void *x, const void *y)
 static struct str canonical_query(struct arena *a, struct str query)
 {
     assert(query.n < UINT32_MAX);
+    if (query.n == 0)
+        return STR("");
     uint32_t n = 0, max = 1;
     for (size_t i = 0; i < query.n; i++)
         max += query.p[i] == '&';
@@ -151,6 +154,7 @@ static struct str canonical_query(struct arena *a, struct str query)
     qsort(pairs, n, sizeof(*pairs), pair_cmp);
     struct buf b;
     buf_init(&b, SIZE_MAX);
+    buf_reserve(&b, query.n * 3 + 16);
     for (uint32_t i = 0; i < n; i++) {
         if (i > 0)
             buf_putc(&b, '&');
@@ -192,6 +196,7 @@ static struct str canonical_request(struct arena *a, const struct signing *s)
 {
     struct buf b;
     buf_init(&b, SIZE_MAX);
+    buf_reserve(&b, USUAL + s->rq->path.n + s->query.n);
     buf_putf(&b, "%.*s\n%.*s\n", STR_ARG(s->rq->method), STR_ARG(s->rq->path));
     buf_str(&b, s->query);
     buf_putc(&b, '\n');

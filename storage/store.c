@@ -6,6 +6,7 @@
 #include "fault.h"
 #include "lane.h"
 #include "metric.h"
+#include "sign_priv.h"
 #include "store_priv.h"
 #include "uuid.h"
 
@@ -85,6 +86,7 @@ bool store_open(const struct store_conf *conf, struct store **out, struct err *e
     TRY(findings_named(conf->allow, &s->allow, err));
     TRY(roots_open(s, conf, err));
     TRY(vend__new(s, conf, &s->vend, err));
+    TRY(sign__new(s, conf, &s->sign, err));
     findings_log(store_base(s), s->allow);
     *out = TAKE(s);
     return true;
@@ -99,6 +101,7 @@ void store_close(struct store **s)
         r->ops->close(r);
         xfree(r->uri);
     }
+    sign__free(&(*s)->sign);
     vend__free(&(*s)->vend);
     s3__free(&(*s)->s3);
     gcs__free(&(*s)->gcs);

@@ -67,6 +67,9 @@ struct store_conf {
     int vend_duration_s;         /* 0: 3,600 */
     const char *client_endpoint; /* where clients find the store; NULL: where the server does */
     enum store_share { STORE_SHARE_NONE, STORE_SHARE_KEYS } vend_static; /* the store's own keys */
+    /* Requests of clients are signed (sign.h): not; for those who ask for no keys; for those who
+     * ask for both; for all, and the role's keys serve that alone. */
+    enum store_sign { STORE_SIGN_NOTHING, STORE_SIGN_ELSE, STORE_SIGN_FIRST, STORE_SIGN_ONLY } sign;
     enum store_style { STORE_STYLE_AUTO, STORE_STYLE_PATH, STORE_STYLE_VIRTUAL } s3_style;
     const char *const *allow; /* findings of a trial to let pass (finding.h), NULL-ended or NULL */
     int s3_deadline_ms;       /* of one operation with all its retries; 0: 20,000 */

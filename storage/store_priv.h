@@ -10,6 +10,7 @@ struct gcs;
 struct adls;
 struct s3;
 struct s3_bucket;
+struct sign;
 struct vend;
 struct vend_kind;
 
@@ -31,6 +32,7 @@ struct store {
     struct gcs *gcs;
     struct adls *adls;
     struct vend *vend; /* NULL: clients get no credentials */
+    struct sign *sign; /* NULL: nothing is signed for them */
     char *warning;
     uint32_t allow, found; /* findings, as bits: let pass; seen by a trial and let pass */
 };

@@ -240,6 +240,15 @@ static bool by_folder(struct arena *a, struct vend *v, const struct place *p,
     return ask_or_wait(a, v, &w, out, err);
 }
 
+bool vend__keys(struct arena *a, struct vend *v, const struct place *p, enum vend_access access,
+    struct credentials **out, struct err *err)
+{
+    struct grant g = {0};
+    TRY(by_folder(a, v, p, access, &g, err));
+    *out = g.keys;
+    return true;
+}
+
 static bool own_keys(struct vend *v, struct grant *out, struct err *err)
 {
     TRY(v->kind->own(v, &out->keys, err));
@@ -275,7 +284,7 @@ static void unref(void *keys)
 
 bool vend_offered(const struct store *s)
 {
-    return s->vend != NULL;
+    return s->vend && s->vend->conf.sign != STORE_SIGN_ONLY;
 }
 
 bool vend_get(struct arena *a, struct store *s, struct str uri, enum vend_access access,

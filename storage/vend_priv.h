@@ -63,3 +63,6 @@ extern const struct vend_kind vend__adls;
 /* Asks beside the cache. Errors as vend_get. Caller: credentials_unref. */
 MUST bool vend__ask(struct arena *a, const struct vend *v, const struct place *p,
     enum vend_access access, struct credentials **out, struct err *err);
+/* From the cache, or asked, as vend_get does it, for VEND_BY_FOLDER. Caller: credentials_unref. */
+MUST bool vend__keys(struct arena *a, struct vend *v, const struct place *p,
+    enum vend_access access, struct credentials **out, struct err *err);

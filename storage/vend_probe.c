@@ -81,6 +81,7 @@ static bool open_with(struct trial *t, const struct credentials *keys, struct er
     t->own->vend->kind->lend(t->a, t->own->vend, keys, &conf);
     conf.vend_role_arn = conf.client_endpoint = NULL;
     conf.vend_static = STORE_SHARE_NONE;
+    conf.sign = STORE_SIGN_NOTHING;
     store_close(&t->lent);
     return store_open(&conf, &t->lent, err);
 }
@@ -144,7 +145,7 @@ static void clean(const struct trial *t)
 
 bool vend_probe(struct store *s, struct err *err)
 {
-    if (!s->vend || s->vend->way != VEND_BY_FOLDER)
+    if (!s->vend || s->vend->way != VEND_BY_FOLDER || !vend_offered(s))
         return true;
     assert(lane_may_block());
     AUTO(arena_free) struct arena *a = arena_new_secret();

@@ -30,6 +30,8 @@ struct buf;
     X(vended_total, COUNTER, "Credentials given to clients.")                                      \
     X(vend_requests_total, COUNTER, "Credentials for clients asked of a token service.")           \
     X(vend_failures_total, COUNTER, "Times it gave none.")                                         \
+    X(signed_total, COUNTER, "Requests of clients to the store that were signed.")                 \
+    X(sign_refusals_total, COUNTER, "Requests that were not.")                                     \
     X(vend_bytes, GAUGE, "Bytes of credentials kept for clients.")                                 \
     X(commits_applied_total, COUNTER, "Commits that moved a pointer.")                             \
     X(commits_noop_total, COUNTER, "Commits that changed nothing.")                                \
