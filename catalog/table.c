@@ -2,6 +2,7 @@
 
 #include "cache.h"
 #include "object_priv.h"
+#include "sql_purge.h"
 
 bool table_load(struct arena *a, struct catalog *c, const struct ident *id,
     const struct sql_object *row, struct loaded *out, struct err *err)
@@ -20,6 +21,24 @@ bool table_locate(
     if (row && row->kind == SQL_TABLE && str_eq(row->uuid, metadata_head(t->metadata)->uuid))
         t->location = row->location;
     return true;
+}
+
+bool table_staged(struct arena *a, struct catalog *c, const struct ident *id, struct str uuid,
+    struct str *location, struct err *err)
+{
+    struct sql_ns *ns;
+    struct sql_place place;
+    struct str other;
+    if (!sql_ns_get(a, c->sql, c->warehouse.id, id->ns, &ns, err))
+        return catalog_read_failed(err);
+    if (!ns)
+        return catalog__no_such_namespace(a, id->ns, err);
+    TRY(place__check(a, c, place__default(a, c, ns, id->name, uuid), location, &place, err));
+    if (!sql_place_live(a, c->sql, &place, &other, err))
+        return catalog_read_failed(err);
+    return !other.p || err_set(err, ERR_NO_SUCH_TABLE,
+                           "Table does not exist: %.*s, and another lies where it was to be",
+                           STR_ARG(ident_text(a, id)));
 }
 
 bool table_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,

@@ -20,6 +20,11 @@ MUST bool table_load(struct arena *a, struct catalog *c, const struct ident *id,
  * ERR_UNAVAILABLE. */
 MUST bool table_locate(
     struct arena *a, struct catalog *c, const struct ident *id, struct loaded *t, struct err *err);
+/* Where a table that was created staged under that name, with that uuid, in a place of the
+ * warehouse's choice, lies until its first commit. ERR_NO_SUCH_TABLE: something else lies there;
+ * ERR_NO_SUCH_NAMESPACE, ERR_UNAVAILABLE. Slow lane. */
+MUST bool table_staged(struct arena *a, struct catalog *c, const struct ident *id, struct str uuid,
+    struct str *location, struct err *err);
 /* createTable, staged or not, from its body. */
 MUST bool table_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
     const json_t *body, struct loaded *out, struct err *err);

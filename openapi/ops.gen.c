@@ -524,7 +524,7 @@ static const struct body_field fields_credentials[] = {
     {"client-email", NULL, false, &body_any_string, NULL},
 };
 static const struct body body_credentials = {.types = BODY_OBJECT, .fields = fields_credentials, .n_fields = 10, .others = BODY_OTHERS_REFUSED};
-static const char *const values_delegation_item[] = {"vended-credentials", NULL};
+static const char *const values_delegation_item[] = {"vended-credentials", "remote-signing", NULL};
 static const struct body body_delegation_item = {.types = BODY_STRING, .values = values_delegation_item};
 static const struct body body_delegation = {.types = BODY_ARRAY, .items = &body_delegation_item};
 static const struct body_field fields_create_warehouse_request[] = {
@@ -632,6 +632,7 @@ static const struct param params_load_credentials[] = {
 static const struct param params_sign_request[] = {
     {"namespace", IN_PATH, PARAM_NAMESPACE, true, 0, 0, NULL},
     {"table", IN_PATH, PARAM_NAME, true, 0, 0, NULL},
+    {"staged", IN_QUERY, PARAM_UUID, false, 0, 0, NULL},
 };
 static const struct param params_report_metrics[] = {
     {"namespace", IN_PATH, PARAM_NAMESPACE, true, 0, 0, NULL},
@@ -1058,15 +1059,15 @@ const struct op op_rows[OP_COUNT] = {
         .path = "/v1/{prefix}/namespaces/{namespace}/tables/{table}/sign",
         .endpoint = "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/sign",
         .params = params_sign_request,
-        .n_params = 2,
+        .n_params = 3,
         .body = &body_remote_sign_request,
         .body_required = true,
-        .lane = LANE_SLOW,
+        .lane = LANE_FAST,
         .lookup = LOOKUP_TABLE,
-        .body_limit = 0,
+        .body_limit = 4194304,
         .success = 200,
         .mutates = false,
-        .served = false,
+        .served = true,
     },
     [OP_REPORT_METRICS] = {
         .id = OP_REPORT_METRICS,

@@ -287,6 +287,8 @@ static bool check_words(struct load *l)
     TRY(one_of(
         l, "FIRN_PURGE", c->purge, (const char *const[]){"allow", "ignore", "refuse", NULL}));
     TRY(one_of(l, "FIRN_AUTH", c->auth, (const char *const[]){"", "none", NULL}));
+    TRY(one_of(l, "FIRN_S3_REMOTE_SIGNING", c->s3_remote_signing,
+        (const char *const[]){"false", "true", "only", NULL}));
     TRY(one_of(l, "FIRN_S3_PATH_STYLE", c->s3_path_style,
         (const char *const[]){"auto", "true", "false", NULL}));
     return one_of(l, "FIRN_AZURE_VEND", c->azure_vend,

@@ -68,6 +68,8 @@
         "How long such keys are good")                                                             \
     X(s3_vend_static, BOOL, "FIRN_S3_VEND_STATIC", "false", 0, 0,                                  \
         "Clients get the server's own static keys, which reach everything that it reaches")        \
+    X(s3_remote_signing, TEXT, "FIRN_S3_REMOTE_SIGNING", "false", 0, 0,                            \
+        "true: requests of clients that ask for it are signed; only: and no role's keys given")    \
     X(s3_client_endpoint, TEXT, "FIRN_S3_CLIENT_ENDPOINT", "", 0, 0,                               \
         "URL at which clients find the S3 store; default: FIRN_S3_ENDPOINT")                       \
     X(s3_path_style, TEXT, "FIRN_S3_PATH_STYLE", "auto", 0, 0,                                     \
@@ -150,7 +152,8 @@ struct config {
 
 /* From file, environment and flags (argv after the command word). Unset database and warehouse get
  * their defaults below $XDG_DATA_HOME/firn (~/.local/share/firn), whose folder is made by whoever
- * opens them. Checks every value, the words of purge, log_level, log_format, auth, s3_path_style, azure_vend, and that
+ * opens them. Checks every value, the words of purge, log_level, log_format, auth, s3_path_style,
+ * s3_remote_signing, azure_vend, and that
  * listen and admin_listen are loopback addresses unless auth is "none". ERR_BAD_REQUEST says which
  * setting from which source, what was expected and found, and for an unknown name which one may
  * have been meant. Unknown FIRN_ variables are unknown names. Strings live in the arena. */

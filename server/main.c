@@ -16,6 +16,7 @@
 #include "manage.h"
 #include "secrets.h"
 #include "serve.h"
+#include "sign.h"
 #include "sql.h"
 #include "store.h"
 #include "vend.h"
@@ -78,7 +79,8 @@ static int run_check(const struct config *conf, char *const *words, struct err *
     }
     line("warehouse", serve_open_store(arena, &now, secrets, &store, err), err, &ok);
     if (store)
-        line("storage", store_probe(store, err) && vend_probe(store, err), err, &ok);
+        line("storage", store_probe(store, err) && vend_probe(store, err) && sign_probe(store, err),
+            err, &ok);
     if (store && store_warning(store).n > 0)
         printf("%-14s %.*s\n", "warning", STR_ARG(store_warning(store)));
     return ok ? 0 : 1;

@@ -12,6 +12,7 @@
 #include "profile_keys.h"
 #include "secret.h"
 #include "secrets.h"
+#include "sign.h"
 #include "sql_warehouse.h"
 #include "store.h"
 #include "uuid.h"
@@ -266,7 +267,8 @@ static bool try_storage(struct arena *a, const struct manage *m, struct house *h
     struct store_conf conf;
 
     store_conf_of(a, m, h, &conf);
-    if (!store_open(&conf, &store, err) || !store_probe(store, err) || !vend_probe(store, err))
+    if (!store_open(&conf, &store, err) || !store_probe(store, err) || !vend_probe(store, err) ||
+        !sign_probe(store, err))
         return as_refusal(h, err);
     h->warning = arena_dup(a, store_warning(store));
     return true;

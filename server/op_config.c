@@ -3,7 +3,7 @@
 #include "config.h"
 #include "json.h"
 #include "metric.h"
-#include "vend.h"
+#include "vending.h"
 #include "warehouses.h"
 
 bool op_get_description(struct call *c)
@@ -65,7 +65,7 @@ static void put_texts(struct buf *b, json_t *texts, const char *sep)
     }
 }
 
-/* Java sends the header that asks for credentials only when it is told to. */
+/* Java and PyIceberg ask for what they are told to ask for. */
 #define ASKS "header.X-Iceberg-Access-Delegation"
 
 /* Paths of the default warehouse have no prefix. The separator is every client's default; DuckDB
@@ -78,11 +78,11 @@ static void put_settings(struct call *c, struct buf *b, const struct sql_warehou
     if (profile)
         (void)json_hold(c->arena, profile);
     json_t *defaults = json_object_get(profile, "defaults");
-    bool asks = vend_offered(catalog_store(c->catalog)) && !json_object_get(defaults, ASKS);
+    const char *ways = json_object_get(defaults, ASKS) ? NULL : vending_ways(c);
     buf_puts(b, "{\"defaults\":{");
-    if (asks)
-        buf_puts(b, "\"" ASKS "\":\"vended-credentials\"");
-    put_texts(b, defaults, asks ? "," : "");
+    if (ways)
+        buf_putf(b, "\"" ASKS "\":\"%s\"", ways);
+    put_texts(b, defaults, ways ? "," : "");
     buf_puts(b, "},\"overrides\":{\"namespace-separator\":\"%1F\"");
     if (profile) {
         buf_puts(b, ",\"prefix\":");
@@ -120,7 +120,6 @@ bool op_get_config(struct call *c)
     }
 
 UNSERVED(get_token)
-UNSERVED(sign_request)
 UNSERVED(plan_table_scan)
 UNSERVED(fetch_planning_result)
 UNSERVED(cancel_planning)

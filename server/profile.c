@@ -33,6 +33,15 @@ static enum store_azure_vend azure_vend_of(const char *word)
     return strcasecmp(word, "container") == 0 ? STORE_AZURE_CONTAINER : STORE_AZURE_NOTHING;
 }
 
+static enum store_sign signing_of(const char *word)
+{
+    bool yes;
+
+    if (str_to_bool(str_from(word), &yes))
+        return yes ? STORE_SIGN_ELSE : STORE_SIGN_NOTHING;
+    return STORE_SIGN_ONLY;
+}
+
 static void own_keys(const struct config *conf, struct store_conf *out)
 {
     out->gcs_key = or_null(conf->gcs_key);
@@ -59,6 +68,7 @@ void profile_of_settings(
         .vend_duration_s = (int)(conf->s3_vend_duration / 1000000),
         .vend_static = conf->s3_vend_static ? STORE_SHARE_KEYS : STORE_SHARE_NONE,
         .client_endpoint = or_null(conf->s3_client_endpoint),
+        .sign = signing_of(conf->s3_remote_signing),
         .s3_style = style_of(conf->s3_path_style),
         .gcs_endpoint = or_null(conf->gcs_endpoint),
         .gcs_project = or_null(conf->gcs_project),
@@ -96,34 +106,46 @@ static const char *const *texts_at(struct arena *a, const json_t *object, const 
     return texts;
 }
 
-/* Clients get credentials only where the profile lists that way. */
-static bool vends(const json_t *profile)
+/* Where the profile lists a way for clients; absent ones stand behind all others. */
+static size_t delegation_at(const json_t *profile, const char *word)
 {
     const json_t *ways = json_object_get(profile, "delegation");
 
     for (size_t i = 0; i < json_array_size(ways); i++) {
         const char *way = json_string_value(json_array_get(ways, i));
-        if (way && strcmp(way, "vended-credentials") == 0)
-            return true;
+        if (way && strcmp(way, word) == 0)
+            return i;
     }
-    return false;
+    return SIZE_MAX;
+}
+
+static bool vends(const json_t *profile)
+{
+    return delegation_at(profile, "vended-credentials") != SIZE_MAX;
+}
+
+static bool signs(const json_t *profile)
+{
+    return delegation_at(profile, "remote-signing") != SIZE_MAX;
 }
 
 static void vending(const json_t *profile, struct store_conf *out)
 {
     const json_t *storage = json_object_get(profile, "storage");
 
-    if (!vends(profile))
+    if (!vends(profile) && !signs(profile))
         return;
-    if (is_word(storage, "type", "gcs"))
+    if (vends(profile) && is_word(storage, "type", "gcs"))
         out->gcs_vend = STORE_GCS_TOKENS;
-    out->azure_vend = azure_vend_of(text_at(storage, "vend-scope"));
+    if (vends(profile))
+        out->azure_vend = azure_vend_of(text_at(storage, "vend-scope"));
     if (json_is_true(json_object_get(storage, "vend-by-account-key")))
         out->azure_signer = STORE_AZURE_ANY_KEY;
     out->vend_role_arn = text_at(storage, "vend-role-arn");
     out->vend_duration_s = (int)json_integer_value(json_object_get(storage, "vend-duration"));
     out->client_endpoint = text_at(storage, "client-endpoint");
-    if (!out->vend_role_arn && json_is_true(json_object_get(storage, "vend-static")))
+    if (vends(profile) && !out->vend_role_arn &&
+        json_is_true(json_object_get(storage, "vend-static")))
         out->vend_static = STORE_SHARE_KEYS;
 }
 
@@ -181,6 +203,19 @@ static enum store_reach reach_in(struct arena *a, const struct config *conf, str
     return own_token && reach == STORE_REACH_PUBLIC ? STORE_REACH_NONE : reach;
 }
 
+static void signing(const json_t *profile, struct store_conf *out)
+{
+    size_t at = delegation_at(profile, "remote-signing");
+
+    if (!signs(profile))
+        return;
+    if (!vends(profile))
+        out->sign = STORE_SIGN_ONLY;
+    else
+        out->sign =
+            at < delegation_at(profile, "vended-credentials") ? STORE_SIGN_FIRST : STORE_SIGN_ELSE;
+}
+
 void profile_store(struct arena *a, const struct config *conf, struct str base,
     const json_t *profile, struct store_conf *out)
 {
@@ -210,6 +245,7 @@ void profile_store(struct arena *a, const struct config *conf, struct str base,
     if (!profile_has_keys(profile))
         own_keys(conf, out);
     vending(profile, out);
+    signing(profile, out);
 }
 
 bool profile_of_row(struct arena *a, const struct config *conf, struct secrets *secrets,
@@ -295,13 +331,19 @@ static bool check_vending(const json_t *profile, struct err *err)
     bool by_role = str_from(text_at(storage, "vend-role-arn")).n > 0;
 
     TRY(check_duration(storage, err));
+    if (signs(profile) && !is_word(storage, "type", "s3"))
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "/delegation/%zu: remote-signing needs a storage of type s3",
+            delegation_at(profile, "remote-signing"));
     if (!vends(profile) || by_role || is_word(storage, "type", "gcs"))
         return true;
     if (is_word(storage, "type", "adls"))
         return check_azure_vending(profile, err);
     if (!json_is_true(json_object_get(storage, "vend-static")))
         return err_set(err, ERR_INVALID_ARGUMENT,
-            "/delegation/0: credentials can be vended by /storage/vend-role-arn, which is missing");
+            "/delegation/%zu: credentials can be vended by /storage/vend-role-arn, which is "
+            "missing",
+            delegation_at(profile, "vended-credentials"));
     if (profile_has_keys(profile) && !text_at(storage, "role-arn"))
         return true;
     return err_set(err, ERR_INVALID_ARGUMENT,

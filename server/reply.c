@@ -197,6 +197,13 @@ bool reply_document(struct call *c, int status, struct str text)
     return true;
 }
 
+bool reply_kept(struct call *c, struct str cache_control, struct str text)
+{
+    begin(c, 200, cache_control);
+    body_text(c, "application/json", text);
+    return true;
+}
+
 bool reply_text(struct call *c, const char *content_type, struct str text)
 {
     begin(c, 200, STR("no-store"));

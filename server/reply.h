@@ -37,6 +37,8 @@ MUST bool reply_json(struct call *c, struct buf *body);
 bool reply_text(struct call *c, const char *content_type, struct str text);
 /* A JSON document that lives as long as the arena, under any status. */
 bool reply_document(struct call *c, int status, struct str text);
+/* The same under 200, with what others may do with the answer. */
+bool reply_kept(struct call *c, struct str cache_control, struct str text);
 /* {"metadata-location":…,"metadata":<document>,"config":{}} around the stored bytes, ETag,
  * Cache-Control: private, no-cache, Vary: Accept-Encoding, X-Iceberg-Access-Delegation. Staged: no
  * metadata-location, no ETag. gzip, when accepted, joins the kept segment with head and tail. */

@@ -2,9 +2,11 @@
 
 #include "call.h"
 #include "clock.h"
+#include "digest.h"
 #include "log.h"
 #include "object.h"
 #include "secret.h"
+#include "sign.h"
 #include "vend.h"
 
 enum { TEXT_MAX = 64 * 1024 };
@@ -14,14 +16,37 @@ static struct store *store_of(const struct call *c)
     return catalog_store(c->catalog);
 }
 
-bool vending_asked(const struct call *c)
+/* Of the ways that are asked for the one that is offered; of two, the warehouse's first. */
+static enum way { WAY_NONE, WAY_KEYS, WAY_SIGNATURES } way_of(const struct call *c)
 {
     struct str rest = call_header(c, HEADER_ACCESS_DELEGATION);
+    bool keys = false, signatures = false;
 
-    while (rest.p)
-        if (str_eq_nocase(str_trim(str_cut(&rest, ',')), STR("vended-credentials")))
-            return vend_offered(store_of(c));
-    return false;
+    while (rest.p) {
+        struct str word = str_trim(str_cut(&rest, ','));
+        keys = keys || str_eq_nocase(word, STR("vended-credentials"));
+        signatures = signatures || str_eq_nocase(word, STR("remote-signing"));
+    }
+    keys = keys && vend_offered(store_of(c));
+    signatures = signatures && sign_offered(store_of(c));
+    if (signatures && (!keys || sign_preferred(store_of(c))))
+        return WAY_SIGNATURES;
+    return keys ? WAY_KEYS : WAY_NONE;
+}
+
+bool vending_asked(const struct call *c)
+{
+    return way_of(c) != WAY_NONE;
+}
+
+const char *vending_ways(const struct call *c)
+{
+    const struct store *s = store_of(c);
+
+    if (vend_offered(s) && sign_offered(s))
+        return sign_preferred(s) ? "remote-signing,vended-credentials"
+                                 : "vended-credentials,remote-signing";
+    return vend_offered(s) ? "vended-credentials" : sign_offered(s) ? "remote-signing" : NULL;
 }
 
 /* --- the words of clients ----------------------------------------------------------------------
@@ -40,8 +65,8 @@ static const char *key_for(struct call *c, const char *key, struct str host)
     return arena_printf(c->arena, "%s.%.*s", key, STR_ARG(host)).p;
 }
 
-/* From its base the client makes the address of it; Java refreshes only when it is told. */
-static struct str refresh_path(struct call *c, const struct ident *id)
+/* From its base the client makes the address of it. */
+static struct str table_path(struct call *c, const struct ident *id, const char *what)
 {
     struct buf b;
 
@@ -57,18 +82,29 @@ static struct str refresh_path(struct call *c, const struct ident *id)
         buf_puts(&b, rest.p ? "%1F" : "/tables/");
     }
     buf_str(&b, str_pct_encode(c->arena, id->name, ""));
-    buf_puts(&b, "/credentials");
+    buf_putc(&b, '/');
+    buf_puts(&b, what);
     return buf_take(&b, c->arena);
 }
 
-/* Java, Go and DuckDB read s3.session-token-expires-at-ms, Go also expiration-time; Java, Rust and
+static void put_place(struct buf *b, struct str endpoint, struct str region, enum vend_style style)
+{
+    bool in_path = style == VEND_BUCKET_IN_PATH;
+
+    put(b, "s3.endpoint", endpoint);
+    put(b, "s3.region", region);
+    put(b, "client.region", region);
+    put(b, "s3.path-style-access", in_path ? STR("true") : STR("false"));
+    put(b, "s3.force-virtual-addressing", in_path ? STR("false") : STR("true"));
+}
+
+/* Java refreshes only when it is told where.
+ * Java, Go and DuckDB read s3.session-token-expires-at-ms, Go also expiration-time; Java, Rust and
  * DuckDB read path-style-access, PyIceberg and Go force-virtual-addressing; DuckDB needs a region,
  * and PyIceberg takes an endpoint from the table's properties where none is said. id: NULL where
  * there is no table yet. */
 static void put_s3(struct call *c, struct buf *b, const struct ident *id, const struct vended *k)
 {
-    bool in_path = k->style == VEND_BUCKET_IN_PATH;
-
     put(b, "s3.access-key-id", k->id);
     put(b, "s3.secret-access-key", k->secret);
     if (k->token.n > 0)
@@ -78,13 +114,9 @@ static void put_s3(struct call *c, struct buf *b, const struct ident *id, const 
         put(b, "s3.session-token-expires-at-ms", at);
         put(b, "expiration-time", at);
         if (id)
-            put(b, "client.refresh-credentials-endpoint", refresh_path(c, id));
+            put(b, "client.refresh-credentials-endpoint", table_path(c, id, "credentials"));
     }
-    put(b, "s3.endpoint", k->endpoint);
-    put(b, "s3.region", k->region);
-    put(b, "client.region", k->region);
-    put(b, "s3.path-style-access", in_path ? STR("true") : STR("false"));
-    put(b, "s3.force-virtual-addressing", in_path ? STR("false") : STR("true"));
+    put_place(b, k->endpoint, k->region, k->style);
 }
 
 /* Java and Trino read the project, PyIceberg the host of an emulator; all of them the token, and
@@ -97,7 +129,7 @@ static void put_gcs(struct call *c, struct buf *b, const struct ident *id, const
     put(b, "gcs.oauth2.token-expires-at", at);
     put(b, "expiration-time", at);
     if (id)
-        put(b, "gcs.oauth2.refresh-credentials-endpoint", refresh_path(c, id));
+        put(b, "gcs.oauth2.refresh-credentials-endpoint", table_path(c, id, "credentials"));
     if (k->id.n > 0)
         put(b, "gcs.project-id", k->id);
     if (k->endpoint.n > 0)
@@ -117,7 +149,7 @@ static void put_adls(struct call *c, struct buf *b, const struct ident *id, cons
     put(b, key_for(c, "adls.sas-token-expires-at-ms", k->host), at);
     put(b, "expiration-time", at);
     if (id)
-        put(b, "adls.refresh-credentials-endpoint", refresh_path(c, id));
+        put(b, "adls.refresh-credentials-endpoint", table_path(c, id, "credentials"));
     if (k->endpoint.n == 0)
         return;
     struct str rest = k->endpoint;
@@ -173,6 +205,31 @@ static struct str config_text(struct call *c, const struct ident *id, const stru
     return take_secret(c, &b);
 }
 
+/* Java reads signer.endpoint up to 1.12, s3.signer.endpoint up to 1.10, and makes the address
+ * itself where it finds the operation in /v1/config; PyIceberg signs with its fsspec only, and must
+ * be told so. None names a host: clients put the path behind the catalog's address. */
+static bool signer_text(struct call *c, const struct ident *id, struct str staged_uuid,
+    struct str location, struct str *out)
+{
+    struct sign_place place;
+    struct str path = table_path(c, id, "sign");
+    struct buf b;
+
+    TRY(sign_where(c->arena, store_of(c), location, &place, &c->err));
+    if (staged_uuid.p)
+        path = arena_printf(c->arena, "%.*s?staged=%.*s", STR_ARG(path), STR_ARG(staged_uuid));
+    buf_init(&b, TEXT_MAX);
+    buf_puts(&b, "{\"s3.remote-signing-enabled\":\"true\"");
+    put(&b, "signer.endpoint", path);
+    put(&b, "s3.signer.endpoint", path);
+    put(&b, "s3.signer", STR("S3V4RestSigner"));
+    put(&b, "py-io-impl", STR("pyiceberg.io.fsspec.FsspecFileIO"));
+    put_place(&b, place.endpoint, place.region, place.style);
+    buf_putc(&b, '}');
+    *out = buf_take(&b, c->arena);
+    return true;
+}
+
 /* --- loads -------------------------------------------------------------------------------------
  */
 
@@ -198,19 +255,21 @@ static struct str tag_until(struct arena *a, struct str etag, int64_t fresh_ms)
         a, "%.*s.w%lld\"", STR_ARG(str_sub(etag, 0, etag.n - 1)), (long long)fresh_ms);
 }
 
-bool vending_reply(struct call *c, const struct ident *id, const struct loaded *t, enum variant v)
+/* W/"HASH.sCONFIG": what clients are told does not change with the table. */
+static struct str tag_signed(struct arena *a, struct str etag, struct str config)
+{
+    return arena_printf(a, "%.*s.s%016llx\"", STR_ARG(str_sub(etag, 0, etag.n - 1)),
+        (unsigned long long)digest_hash64(config));
+}
+
+static bool reply_with_keys(
+    struct call *c, const struct ident *id, const struct loaded *t, enum variant v)
 {
     struct vended keys;
     struct buf b;
 
-    if (!vending_asked(c) || !t->location.p)
-        return reply_loaded(c, t, v);
-    if (!ask(c, t->location, &keys)) {
-        if (!goes_without(c))
-            return false;
-        err_clear(&c->err);
-        return reply_loaded(c, t, v);
-    }
+    if (!ask(c, t->location, &keys))
+        return false;
     struct str config = config_text(c, t->staged ? NULL : id, &keys);
     buf_init(&b, (size_t)2 * TEXT_MAX);
     buf_reserve(&b, 2 * config.n + t->location.n * 6 + 64);
@@ -223,6 +282,32 @@ bool vending_reply(struct call *c, const struct ident *id, const struct loaded *
     return reply_loaded_with(c, t, v, &more);
 }
 
+static bool reply_with_signer(
+    struct call *c, const struct ident *id, const struct loaded *t, enum variant v)
+{
+    struct str config, uuid = t->staged ? metadata_head(t->metadata)->uuid : (struct str){0};
+
+    TRY(signer_text(c, id, uuid, t->location, &config));
+    const struct reply_more more = {
+        .tail = arena_printf(c->arena, ",\"config\":%.*s}", STR_ARG(config)),
+        .etag = tag_signed(c->arena, metadata_etag(t->metadata, v), config)};
+    return reply_loaded_with(c, t, v, &more);
+}
+
+bool vending_reply(struct call *c, const struct ident *id, const struct loaded *t, enum variant v)
+{
+    enum way way = t->location.p ? way_of(c) : WAY_NONE;
+
+    if (way == WAY_NONE)
+        return reply_loaded(c, t, v);
+    if (way == WAY_KEYS ? reply_with_keys(c, id, t, v) : reply_with_signer(c, id, t, v))
+        return true;
+    if (!goes_without(c))
+        return false;
+    err_clear(&c->err);
+    return reply_loaded(c, t, v);
+}
+
 /* "HASH.w1764500000000" */
 static bool is_fresh(struct str tag, struct str hash, int64_t *fresh_ms)
 {
@@ -233,7 +318,7 @@ static bool is_fresh(struct str tag, struct str hash, int64_t *fresh_ms)
     return str_to_i64(str_sub(rest, 1, rest.n - 1), fresh_ms) && *fresh_ms > clock_ms();
 }
 
-bool vending_client_has(struct call *c, enum variant v, struct str *etag)
+static bool has_keys(struct call *c, enum variant v, struct str *etag)
 {
     struct str rest = call_header(c, HEADER_IF_NONE_MATCH);
     struct str plain = metadata_etag_of(c->arena, c->found.object.metadata_location, v);
@@ -247,6 +332,26 @@ bool vending_client_has(struct call *c, enum variant v, struct str *etag)
         return true;
     }
     return false;
+}
+
+static bool has_signer(struct call *c, enum variant v, struct str *etag)
+{
+    const struct ident id = call_ident(c);
+    struct str plain = metadata_etag_of(c->arena, c->found.object.metadata_location, v), config;
+
+    if (!call_header(c, HEADER_IF_NONE_MATCH).p)
+        return false;
+    if (!signer_text(c, &id, (struct str){0}, c->found.object.location, &config)) {
+        err_clear(&c->err); /* the answer will say */
+        return false;
+    }
+    *etag = tag_signed(c->arena, plain, config);
+    return reply_etag_matches(c, *etag);
+}
+
+bool vending_client_has(struct call *c, enum variant v, struct str *etag)
+{
+    return way_of(c) == WAY_KEYS ? has_keys(c, v, etag) : has_signer(c, v, etag);
 }
 
 /* --- the credentials alone ---------------------------------------------------------------------

@@ -1,5 +1,6 @@
-/* Credentials in answers: who gets them, under which keys every client reads them, and how long an
- * entity tag may speak for them. */
+/* How clients reach files without keys of their own, in answers: who gets credentials or has
+ * requests signed, under which keys every client reads it, and how long an entity tag may speak for
+ * it. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,9 +13,11 @@
 struct call;
 struct loaded;
 
-/* Does the warehouse hand out credentials, and does the request ask for them? */
+/* The ways that the warehouse offers, as clients ask for them, the better one first; NULL: none. */
+const char *vending_ways(const struct call *c);
+/* Does the request ask for one of them? */
 bool vending_asked(const struct call *c);
-/* LoadTableResult: as reply_loaded, with credentials when they are asked for. A change that was
+/* LoadTableResult: as reply_loaded, with what is asked for, by the better way. A change that was
  * made is answered without them if there are none now. In the fast lane ERR_WOULD_BLOCK;
  * ERR_UNAVAILABLE, ERR_INTERNAL. */
 MUST bool vending_reply(

@@ -99,7 +99,8 @@ static bool send(const struct trial *t, struct request *rq, bool *worked)
         .pieces = &rq->body,
         .n_pieces = rq->body.p ? 1 : 0,
         .max_body = LIST_MAX,
-        .deadline_us = clock_mono_us() + TIME_US};
+        .deadline_us = clock_mono_us() + TIME_US,
+        .reach = t->sign->s3->reach};
     struct fetch_response rs = {0};
     TRY(fetch_do(t->a, &sent, &rs, t->err));
     rq->read = buf_take(&rs.body, t->a);

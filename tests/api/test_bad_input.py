@@ -76,6 +76,8 @@ def right_bodies():
         "properties": {"format-version": "3", "a": "b"}}, ""
     yield "registerTable", "", {"name": "{new}", "metadata-location": "{file}", "overwrite": False}, ""
     yield "renameTable", "", {"source": identifier, "destination": {"namespace": ["{ns}"], "name": "{new}"}}, ""
+    yield "signRequest", "", {"method": "GET", "uri": "https://s3.example/b/t/a", "region": "r", "provider": "s3", "body": "x",
+                              "headers": {"Range": ["bytes=0-1"]}, "properties": {"a": "b"}}, ""
     yield "reportMetrics", "scan-report", SCAN_REPORT, ""
     yield "reportMetrics", "commit-report", COMMIT_REPORT, ""
     yield "updateTable", "", {"identifier": identifier, "requirements": [], "updates": []}, ""
@@ -116,6 +118,7 @@ OPERATIONS = {op.name: op for op in operations()}
 ANY = ".*"
 COMMITS = "(updateTable|commitTransaction|replaceView).*"
 TAKEN = [
+    ("signRequest ", "/.*", "empty", "this warehouse signs nothing: 406; test_signing.py knows what is signed"),
     ("reportMetrics .*", "/report-type", "another word", "a type that is not known yet"),
     ("reportMetrics .*", "/(?!metrics/[^/]+$).+", "empty|negative|too long",
      "numbers and texts are kept as they are, and the body has a limit of its own"),

@@ -357,6 +357,20 @@ def vending():
             "FIRN_S3_CLIENT_ENDPOINT": os.environ.get("FIRN_TEST_S3_CLIENT_ENDPOINT", "")}
 
 
+def signing():
+    """Settings of a server that signs its clients' requests and hands out nothing."""
+    return vending() | {"FIRN_S3_REMOTE_SIGNING": "only"}
+
+
+def delegating(words):
+    """Settings as the command line says; then clients are told nothing of the store."""
+    return vending() if "--vended" in words else signing() if "--signed" in words else None
+
+
+def tells_of_store(firn):
+    return "FIRN_S3_VEND_ROLE_ARN" in firn.extra
+
+
 # --- the server ---------------------------------------------------------------
 
 

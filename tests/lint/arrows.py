@@ -24,7 +24,8 @@ ARROWS = {
                        "sql_secret.h": {"secrets.c"},
                        "sql_warehouse.h": {"secrets.c", "manage.c", "manage_command.c", "profile.h", "warehouses.c"}},
                "storage": {"store.h": {"main.c", "serve.c", "secrets.c", "manage.c", "profile.h", "reach.h", "warehouses.c"}, "fetch.h": {"main.c"},
-                           "vend.h": {"main.c", "manage.c", "op_config.c", "vending.c"}}},
+                           "sign.h": {"main.c", "manage.c", "op_sign.c", "vending.c"},
+                           "vend.h": {"main.c", "manage.c", "vending.c"}}},
 }
 
 # header prefix: {folder: files that may include it}
