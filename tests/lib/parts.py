@@ -254,7 +254,7 @@ def s3(run):
 def rgw(run):
     # RGW 16 takes no checksums behind a body; clients on newer SDKs have to be told
     env = storage_s3(run, run.rgw()) | {"AWS_REQUEST_CHECKSUM_CALCULATION": "when_required"}
-    api(run, "release", "-k", "table or commit or vending", env=run.postgres().environment() | env)
+    api(run, "release", "-k", "table or commit or vending or signing", env=run.postgres().environment() | env)
 
 
 # What writes, lists, deletes and tries a store.
@@ -356,6 +356,16 @@ def spark_vended(run):
     story(run, "spark", run.postgres().environment() | run.seaweed().environment(), "--short", "--vended")
 
 
+def signed(run):
+    """A client without keys: the catalog signs its requests."""
+    one_thread = {"PYTHONPATH": str(prepare.S3FS), "PYICEBERG_MAX_WORKERS": "1"}
+    story(run, "pyiceberg", run.postgres().environment() | run.seaweed().environment() | one_thread, "--signed")
+
+
+def spark_signed(run):
+    story(run, "spark", run.postgres().environment() | run.seaweed().environment(), "--signed")
+
+
 def readme(run):
     run.counted("README", [PYTHON, ROOT / "tests/clients/readme/judge.py", "--spark"],
                 env={"FIRN_TEST_JARS": str(prepare.JARS)} | run.seaweed().environment())
@@ -440,6 +450,9 @@ PARTS = (
     Part("vended", "PyIceberg and DuckDB with vended credentials only, PostgreSQL and SeaweedFS", vended, PG,
          ("build",)),
     Part("spark-vended", "Spark, the short story, with vended credentials only", spark_vended, (*PG, "spark"),
+         ("build", "spark")),
+    Part("signed", "PyIceberg with signed requests only, PostgreSQL and SeaweedFS", signed, (*PG, "s3fs"), ("build",)),
+    Part("spark-signed", "Spark, a few steps, with signed requests only", spark_signed, (*PG, "spark"),
          ("build", "spark")),
     Part("bench", "the benchmark runs, one line of it", bench, ("build", "postgres"), ("build",)),
     Part("tidy", "clang-tidy", tidy, ("build", "clang")),

@@ -23,6 +23,7 @@ ENGINE = CACHE / "engine"
 CLIENTS = ROOT / "tests/clients"
 ICEBERG_JS = CACHE / "iceberg-js"
 AZURITE = CACHE / "azurite"
+S3FS = CACHE / "s3fs"
 GO = CACHE / "go"
 ICEBERG_GO = GO / "iceberg-go"
 VERSITYGW = GO / "versitygw"
@@ -133,8 +134,20 @@ def python_environment(needs):
             pip(LIB / f"requirements-{name}.txt")
 
 
+def s3fs():
+    file, stamp = LIB / "requirements-s3fs.txt", S3FS / ".stamp"
+    if stamp.exists() and stamp.read_text() == folder_stamp([file]):
+        return
+    say("  pip install s3fs")
+    shutil.rmtree(S3FS, ignore_errors=True)
+    attempt([str(PYTHON), "-m", "pip", "install", "-q", "--no-deps", "--target", str(S3FS), "-r", str(file)], "pip s3fs")
+    stamp.write_text(folder_stamp([file]))
+
+
 def python_and_packages(needs):
     python_environment(needs)
+    if "s3fs" in needs:
+        s3fs()
     if "node" in needs:
         npm(CLIENTS / "iceberg_js", ICEBERG_JS)
     if "azure" in needs:

@@ -12,7 +12,7 @@ sys.path[:0] = [str(HERE.parents[1] / "lib"), str(HERE.parent)]
 
 import duckdb  # noqa: E402
 from firn_client import Api, ns_path, table_path  # noqa: E402
-from firn_server import Server, vending  # noqa: E402
+from firn_server import Server, delegating, tells_of_store  # noqa: E402
 from steps import raises, step, tell  # noqa: E402
 
 
@@ -23,7 +23,7 @@ def connect(firn):
         folder = importlib.util.find_spec("duckdb_extension_" + name).submodule_search_locations[0]
         con.execute(f"LOAD '{glob.glob(folder + f'/extensions/*/{name}.duckdb_extension')[0]}'")
     store = firn.store.settings
-    vended = "FIRN_S3_VEND_ROLE_ARN" in firn.extra
+    vended = tells_of_store(firn)
     if store and not vended:
         endpoint = urllib.parse.urlsplit(store["FIRN_S3_ENDPOINT"])
         con.execute(
@@ -240,5 +240,5 @@ def drop(s):
 
 
 if __name__ == "__main__":
-    with Server(env=vending() if "--vended" in sys.argv else None) as server:
+    with Server(env=delegating(sys.argv)) as server:
         sys.exit(tell(Story(server)))

@@ -1,5 +1,7 @@
 """PyIceberg's story: everything that this client does through the catalog, on real tables. With --vended it knows
-nothing of the store but what the catalog tells."""
+nothing of the store but what the catalog tells. With --signed it has no keys either: the catalog signs the requests
+of some steps, which one thread must send (PYICEBERG_MAX_WORKERS=1), because PyIceberg changes the signer that all
+threads and tables share whenever a thread opens a table."""
 
 import concurrent.futures
 import datetime
@@ -14,7 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1] / "lib"), str(HERE.parent)]
 
 import pyarrow as pa  # noqa: E402
-from firn_server import Server, vending  # noqa: E402
+from firn_server import Server, delegating, tells_of_store  # noqa: E402
 from pyiceberg.catalog import load_catalog  # noqa: E402
 from pyiceberg.exceptions import (  # noqa: E402
     CommitFailedException, NamespaceAlreadyExistsError, NamespaceNotEmptyError, NoSuchNamespaceError,
@@ -46,7 +48,7 @@ class Story:
     def __init__(self, firn):
         self.firn = firn
         self.store = firn.store
-        self.told = {} if "FIRN_S3_VEND_ROLE_ARN" in firn.extra else firn.store.settings
+        self.told = {} if tells_of_store(firn) else firn.store.settings
         self.catalog = connect(firn.url, self.told)
         self.number = 0
 
@@ -134,7 +136,7 @@ def nested_namespaces(s):
     assert not c.namespace_exists("a")
 
 
-@step()
+@step("signed")
 def names(s):
     """names of every kind: dots, blanks, slashes, percent, emoji"""
     c = s.catalog
@@ -154,7 +156,7 @@ def names(s):
 # --- create, write, read ------------------------------------------------------------
 
 
-@step()
+@step("signed")
 def create(s):
     """create with partition, sort order, nested types and properties; the file says the same"""
     ns = s.ns()
@@ -211,7 +213,7 @@ def format_versions(s):
     assert ids(s.again(t).scan()) == [0, 1, 2, 3]
 
 
-@step()
+@step("signed")
 def append(s):
     """append: rows, snapshots, summary, metadata log"""
     t = s.events(rows=0)
@@ -231,7 +233,7 @@ def append(s):
     assert m["refs"]["main"]["snapshot-id"] == m["current-snapshot-id"] == t.current_snapshot().snapshot_id
 
 
-@step()
+@step("signed")
 def rewrite(s):
     """overwrite, overwrite by filter, delete, dynamic overwrite, upsert"""
     spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "kind"))
@@ -254,7 +256,7 @@ def rewrite(s):
     assert ids(s.again(t).scan()) == [0]
 
 
-@step()
+@step("signed")
 def time_travel(s):
     """time travel by snapshot, by time, incremental"""
     t = s.events(2)
@@ -329,7 +331,7 @@ def schema_evolution(s):
     assert s.file(t)["current-schema-id"] == 2, "a schema that was there before is found again"
 
 
-@step()
+@step("signed")
 def partition_evolution(s):
     """partition evolution: add, rename, remove; files of every spec are read"""
     t = s.events(4)
@@ -442,7 +444,7 @@ def rollback(s):
     assert s.again(t).metadata_location == t.metadata_location, "nothing changed: no new file"
 
 
-@step()
+@step("signed")
 def expire(s):
     """expire snapshots"""
     t = s.events(1)
@@ -457,7 +459,7 @@ def expire(s):
     assert [x.snapshot_id for x in s.again(t).snapshots()] == every[-1:], "the head of main stays"
 
 
-@step()
+@step("signed")
 def transaction(s):
     """a transaction: schema, spec, properties and data in one commit"""
     t = s.events(2)
@@ -504,7 +506,7 @@ def rename(s):
     assert ids(c.load_table((other, "moved")).scan()) == [0, 1, 2]
 
 
-@step()
+@step("signed")
 def drop_and_register(s):
     """drop keeps the files; register brings the table back with its history"""
     t = s.events(2)
@@ -534,7 +536,7 @@ def purge(s):
     assert again.metadata.table_uuid != t.metadata.table_uuid and ids(s.again(again).scan()) == [9]
 
 
-@step()
+@step("signed")
 def staged_create(s):
     """staged create: nothing is seen before the commit, one of two wins"""
     ns = s.ns()
@@ -654,7 +656,7 @@ def racing_creates(s):
     assert len(made) == 1 and s.catalog.load_table((ns, "one")).metadata.table_uuid == made[0]
 
 
-@step()
+@step("signed")
 def restart(s):
     """a restart of the server: everything is still there"""
     t = s.events(3)
@@ -667,8 +669,8 @@ def restart(s):
 
 def main():
     logging.disable(logging.WARNING)  # each retry of an appender would be a line
-    with Server(env=vending() if "--vended" in sys.argv else None) as firn:
-        return tell(Story(firn))
+    with Server(env=delegating(sys.argv)) as firn:
+        return tell(Story(firn), only="signed" if "--signed" in sys.argv else None)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Spark's story: what a tutorial shows and what a warehouse does daily. --short leaves out what
 takes long or repeats the same calls. With --vended Spark knows nothing of the store but what the
-catalog tells."""
+catalog tells. With --signed it has no keys either: the catalog signs the requests of a few steps."""
 
 import concurrent.futures
 import json
@@ -13,7 +13,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1] / "lib"), str(HERE.parent)]
 
-from firn_server import Server, vending  # noqa: E402
+from firn_server import Server, delegating, tells_of_store  # noqa: E402
 from pyspark.errors import PySparkException  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 from steps import raises, step, tell  # noqa: E402
@@ -32,7 +32,7 @@ def start(firn):
     jars, store = [jar("iceberg-spark-runtime")], {}
     if firn.store.kind == "s3":
         jars.append(jar("iceberg-aws-bundle"))
-    if firn.store.kind == "s3" and "FIRN_S3_VEND_ROLE_ARN" not in firn.extra:
+    if firn.store.kind == "s3" and not tells_of_store(firn):
         store = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "s3.endpoint": firn.store.endpoint,
                  "s3.path-style-access": "true", "s3.access-key-id": firn.store.access_key,
                  "s3.secret-access-key": firn.store.secret_key, "client.region": firn.store.region}
@@ -151,7 +151,7 @@ def tables(s):
     s.fails(f"DROP TABLE {name}", "NOT_FOUND", "cannot be found")
 
 
-@step("short")
+@step("short", "signed")
 def files(s):
     """insert, then look at the files and the metadata JSON"""
     name = s.table("PARTITIONED BY (kind)", rows=4)
@@ -261,7 +261,7 @@ def partition_evolution(s):
     assert s.file(name)["default-sort-order-id"] == 0
 
 
-@step("short")
+@step("short", "signed")
 def changes(s):
     """MERGE, UPDATE, DELETE, INSERT OVERWRITE: copy on write and merge on read"""
     for mode in ("copy-on-write", "merge-on-read"):
@@ -345,7 +345,7 @@ def register(s):
     s.fails(f"CALL c.system.register_table('db.lost', '{location}.absent')", "absent")
 
 
-@step("short")
+@step("short", "signed")
 def expire(s):
     """expire_snapshots removes snapshots and their files"""
     name = s.table(rows=1)
@@ -376,7 +376,7 @@ def rewrite(s):
     assert s.file(name)["snapshots"][-1]["summary"]["operation"] == "replace"
 
 
-@step("short")
+@step("short", "signed")
 def staged(s):
     """CTAS, CREATE OR REPLACE, REPLACE: staged creates"""
     source = s.table(rows=4)
@@ -588,10 +588,10 @@ def restart(s):
 
 
 def main():
-    with Server(env=vending() if "--vended" in sys.argv else None) as firn:
+    with Server(env=delegating(sys.argv)) as firn:
         spark = start(firn)
         try:
-            return tell(Story(firn, spark), only="short" if "--short" in sys.argv else None)
+            return tell(Story(firn, spark), only=next((m for m in ("signed", "short") if f"--{m}" in sys.argv), None))
         finally:
             spark.stop()
 
