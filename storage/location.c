@@ -22,6 +22,9 @@ static const struct scheme {
     {"abfs",  AUTHORITY_ACCOUNT, "abfss://"},
     {"wasbs", AUTHORITY_ACCOUNT, "abfss://"}, /* the older driver's */
     {"wasb",  AUTHORITY_ACCOUNT, "abfss://"},
+#ifdef FIRN_BENCH
+    {"null",  AUTHORITY_NONE,    "null:"   },
+#endif
 };
 
 enum { BUCKET_MAX = 255, CONTAINER_MIN = 3, CONTAINER_MAX = 63 };

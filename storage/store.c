@@ -25,6 +25,9 @@ static const struct kind {
     {"s3",   "s3://",    &store__s3_ops  },
     {"gcs",  "gs://",    &store__gcs_ops },
     {"adls", "abfss://", &store__adls_ops},
+#ifdef FIRN_BENCH
+    {"null", "null:",    &store__null_ops},
+#endif
 };
 
 static bool is_file(const struct root *r)

@@ -81,6 +81,7 @@ extern const struct store_ops store__file_ops;
 extern const struct store_ops store__s3_ops;
 extern const struct store_ops store__gcs_ops;
 extern const struct store_ops store__adls_ops;
+extern const struct store_ops store__null_ops; /* builds for benchmarks only */
 
 /* location_parse without an arena: the strings of *out lie in text, each NUL-ended. */
 MUST bool location__split(
