@@ -97,10 +97,13 @@ static struct str pg_name(struct arena *a, const struct sql_conf *conf)
 
 /* Session settings travel in the start-up packet: a SET would stay on a pooler's connection. The
  * generic plan: statements are written for it, and planning each time doubles a lookup's price.
+ * Plain walks of an index, which all statements are written for: a plan that was made while a table
+ * was small, or by a planner that does not know how large it is, would else go through all of it.
  * Lookups that nobody waits for any more end by themselves; a change is never cut off. */
 #define OPTIONS                                                                                    \
     "-c plan_cache_mode=force_generic_plan -c jit=off -c lock_timeout=5000 "                       \
-    "-c idle_in_transaction_session_timeout=10000"
+    "-c idle_in_transaction_session_timeout=10000 "                                                \
+    "-c enable_seqscan=off -c enable_bitmapscan=off"
 #define READ_OPTIONS " -c statement_timeout=6000"
 
 static PGconn *start(struct arena *a, const struct sql_conf *conf, enum db_role role)

@@ -151,8 +151,18 @@ ORDER BY parent_id, name LIMIT $3
 
 -- --- tables and views ---------------------------------------------------------------------------
 
--- No row: no namespace. Object columns NULL: no object.
--- name: object_get (warehouse, path, name) -> namespace, id, kind, uuid, location, metadata_location
+-- No row: no namespace. Object columns NULL: no object. LATERAL with a limit: one probe of the index, also
+-- where the planner has no idea of the tables' sizes.
+-- name: object_get.pg (warehouse, path, name) -> namespace, id, kind, uuid, location, metadata_location
+SELECT n.id AS namespace, o.id, o.kind, o.uuid, o.location, o.metadata_location
+FROM namespace n
+LEFT JOIN LATERAL (
+    SELECT y.id, y.kind, y.uuid, y.location, y.metadata_location FROM object y
+    WHERE y.warehouse_id = $1 AND y.namespace_id = n.id AND y.name = $3 LIMIT 1) o
+    ON TRUE
+WHERE n.warehouse_id = $1 AND n.path = $2
+
+-- name: object_get.lite (warehouse, path, name) -> namespace, id, kind, uuid, location, metadata_location
 SELECT n.id AS namespace, o.id, o.kind, o.uuid, o.location, o.metadata_location
 FROM namespace n
 LEFT JOIN object o ON o.warehouse_id = n.warehouse_id AND o.namespace_id = n.id AND o.name = $3
@@ -174,9 +184,10 @@ RETURNING id
 -- name: object_why (warehouse, path, name, uuid) -> namespace, kind, twin
 SELECT
     (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2) AS namespace,
-    (SELECT o.kind FROM object o
-        JOIN namespace n ON n.warehouse_id = o.warehouse_id AND n.id = o.namespace_id
-        WHERE n.warehouse_id = $1 AND n.path = $2 AND o.name = $3) AS kind,
+    (SELECT kind FROM object
+        WHERE warehouse_id = $1 AND name = $3
+            AND namespace_id = (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2)
+        ) AS kind,
     (SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $4) AS twin
 
 -- Pointer and change row in one statement, outside a transaction. The pointer is compared first, so
@@ -310,8 +321,17 @@ RETURNING token
 -- name: change_get (warehouse, token) -> kind
 SELECT kind FROM change WHERE warehouse_id = $1 AND token = $2
 
--- The object may have been renamed since.
--- name: change_by_digest (warehouse, digest) -> metadata_location, location, current
+-- The object may have been renamed since. "+ 0": or the index by time is walked through in its order.
+-- name: change_by_digest.pg (warehouse, digest) -> metadata_location, location, current
+SELECT c.metadata_location, o.location, o.metadata_location AS current
+FROM change c
+CROSS JOIN LATERAL (
+    SELECT y.location, y.metadata_location FROM object y
+    WHERE y.warehouse_id = $1 AND y.id = c.object_id AND y.purge_ms IS NULL LIMIT 1) o
+WHERE c.warehouse_id = $1 AND c.digest = $2
+ORDER BY c.at_ms + 0 DESC LIMIT 1
+
+-- name: change_by_digest.lite (warehouse, digest) -> metadata_location, location, current
 SELECT c.metadata_location, o.location, o.metadata_location AS current
 FROM change c JOIN object o ON o.warehouse_id = c.warehouse_id AND o.id = c.object_id
 WHERE c.warehouse_id = $1 AND c.digest = $2 AND o.purge_ms IS NULL
@@ -494,7 +514,15 @@ SELECT substr('                                                ' || metadata_loc
 WHERE substr('                                                ' || metadata_location, length(metadata_location) + 1) IN
     ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
 
--- name: change_kinds (warehouse, token1, token2, token3, token4, token5, token6, token7, token8, token9, token10, token11, token12, token13, token14, token15, token16) -> token, kind, age, object
+-- name: change_kinds.pg (warehouse, token1, token2, token3, token4, token5, token6, token7, token8, token9, token10, token11, token12, token13, token14, token15, token16) -> token, kind, age, object
+SELECT c.token, c.kind, now_ms() - c.at_ms AS age, c.object_id AS object
+FROM (VALUES (CAST($2 AS TEXT)), ($3), ($4), ($5), ($6), ($7), ($8), ($9), ($10), ($11), ($12), ($13),
+    ($14), ($15), ($16), ($17)) AS k (token)
+CROSS JOIN LATERAL (
+    SELECT x.token, x.kind, x.at_ms, x.object_id FROM change x
+    WHERE x.warehouse_id = $1 AND x.token = k.token LIMIT 1) c
+
+-- name: change_kinds.lite (warehouse, token1, token2, token3, token4, token5, token6, token7, token8, token9, token10, token11, token12, token13, token14, token15, token16) -> token, kind, age, object
 SELECT token, kind, now_ms() - at_ms AS age, object_id AS object FROM change
 WHERE warehouse_id = $1 AND token IN
     ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)

@@ -417,7 +417,10 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .text[ENGINE_PG] =
             "SELECT n.id AS namespace, o.id, o.kind, o.uuid, o.location, o.metadata_location\n"
             "FROM namespace n\n"
-            "LEFT JOIN object o ON o.warehouse_id = n.warehouse_id AND o.namespace_id = n.id AND o.name = $3\n"
+            "LEFT JOIN LATERAL (\n"
+            "    SELECT y.id, y.kind, y.uuid, y.location, y.metadata_location FROM object y\n"
+            "    WHERE y.warehouse_id = $1 AND y.namespace_id = n.id AND y.name = $3 LIMIT 1) o\n"
+            "    ON TRUE\n"
             "WHERE n.warehouse_id = $1 AND n.path = $2",
         .text[ENGINE_LITE] =
             "SELECT n.id AS namespace, o.id, o.kind, o.uuid, o.location, o.metadata_location\n"
@@ -465,16 +468,18 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .text[ENGINE_PG] =
             "SELECT\n"
             "    (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2) AS namespace,\n"
-            "    (SELECT o.kind FROM object o\n"
-            "        JOIN namespace n ON n.warehouse_id = o.warehouse_id AND n.id = o.namespace_id\n"
-            "        WHERE n.warehouse_id = $1 AND n.path = $2 AND o.name = $3) AS kind,\n"
+            "    (SELECT kind FROM object\n"
+            "        WHERE warehouse_id = $1 AND name = $3\n"
+            "            AND namespace_id = (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2)\n"
+            "        ) AS kind,\n"
             "    (SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $4) AS twin",
         .text[ENGINE_LITE] =
             "SELECT\n"
             "    (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2) AS namespace,\n"
-            "    (SELECT o.kind FROM object o\n"
-            "        JOIN namespace n ON n.warehouse_id = o.warehouse_id AND n.id = o.namespace_id\n"
-            "        WHERE n.warehouse_id = $1 AND n.path = $2 AND o.name = $3) AS kind,\n"
+            "    (SELECT kind FROM object\n"
+            "        WHERE warehouse_id = $1 AND name = $3\n"
+            "            AND namespace_id = (SELECT id FROM namespace WHERE warehouse_id = $1 AND path = $2)\n"
+            "        ) AS kind,\n"
             "    (SELECT id FROM object WHERE warehouse_id = $1 AND uuid = $4) AS twin",
         .params = 4,
         .columns = 3,
@@ -732,9 +737,12 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .name = "change_by_digest",
         .text[ENGINE_PG] =
             "SELECT c.metadata_location, o.location, o.metadata_location AS current\n"
-            "FROM change c JOIN object o ON o.warehouse_id = c.warehouse_id AND o.id = c.object_id\n"
-            "WHERE c.warehouse_id = $1 AND c.digest = $2 AND o.purge_ms IS NULL\n"
-            "ORDER BY c.at_ms DESC LIMIT 1",
+            "FROM change c\n"
+            "CROSS JOIN LATERAL (\n"
+            "    SELECT y.location, y.metadata_location FROM object y\n"
+            "    WHERE y.warehouse_id = $1 AND y.id = c.object_id AND y.purge_ms IS NULL LIMIT 1) o\n"
+            "WHERE c.warehouse_id = $1 AND c.digest = $2\n"
+            "ORDER BY c.at_ms + 0 DESC LIMIT 1",
         .text[ENGINE_LITE] =
             "SELECT c.metadata_location, o.location, o.metadata_location AS current\n"
             "FROM change c JOIN object o ON o.warehouse_id = c.warehouse_id AND o.id = c.object_id\n"
@@ -1138,9 +1146,12 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
     [STMT_CHANGE_KINDS] = {
         .name = "change_kinds",
         .text[ENGINE_PG] =
-            "SELECT token, kind, CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) - at_ms AS age, object_id AS object FROM change\n"
-            "WHERE warehouse_id = $1 AND token IN\n"
-            "    ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+            "SELECT c.token, c.kind, CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) - c.at_ms AS age, c.object_id AS object\n"
+            "FROM (VALUES (CAST($2 AS TEXT)), ($3), ($4), ($5), ($6), ($7), ($8), ($9), ($10), ($11), ($12), ($13),\n"
+            "    ($14), ($15), ($16), ($17)) AS k (token)\n"
+            "CROSS JOIN LATERAL (\n"
+            "    SELECT x.token, x.kind, x.at_ms, x.object_id FROM change x\n"
+            "    WHERE x.warehouse_id = $1 AND x.token = k.token LIMIT 1) c",
         .text[ENGINE_LITE] =
             "SELECT token, kind, now_ms() - at_ms AS age, object_id AS object FROM change\n"
             "WHERE warehouse_id = $1 AND token IN\n"
@@ -1435,6 +1446,14 @@ static const char *const schema_6[] = {
         NULL,
 };
 
+static const char *const schema_7[] = {
+        "DROP INDEX object_kind",
+        "CREATE INDEX object_kind ON object (warehouse_id, kind, namespace_id, name)",
+        "DROP INDEX object_purge",
+        "CREATE INDEX object_purge ON object (warehouse_id, purge_ms, id) WHERE purge_ms IS NOT NULL",
+        NULL,
+};
+
 const struct schema_file schema_files[] = {
     {1, "0001_begin", schema_1},
     {2, "0002_purge", schema_2},
@@ -1442,5 +1461,6 @@ const struct schema_file schema_files[] = {
     {4, "0004_warehouse", schema_4},
     {5, "0005_digest", schema_5},
     {6, "0006_survey", schema_6},
+    {7, "0007_index", schema_7},
 };
 const size_t schema_files_n = sizeof(schema_files) / sizeof(schema_files[0]);

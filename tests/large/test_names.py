@@ -1,9 +1,5 @@
 """100,000 tables in one namespace: every operation costs what it costs in an empty one."""
 
-import json
-import pathlib
-import re
-import sqlite3
 import statistics
 import time
 
@@ -12,7 +8,6 @@ import pytest
 from firn_client import Table, ns_path, set_properties, simple, table_path
 
 N = 100_000
-STATEMENTS = (pathlib.Path(__file__).resolve().parents[2] / "sql/statements.sql").read_text()
 
 
 def name_of(i):
@@ -100,82 +95,3 @@ def test_changes_cost_what_they_cost_elsewhere(api, crowd):
 def test_a_full_namespace_is_not_dropped(api, crowd):
     """Nor searched for long to say so."""
     api.delete(ns_path(crowd)).fails(409, "NamespaceNotEmptyException", contains=f"Contains {N + 1} table(s)")
-
-
-# --- plans ------------------------------------------------------------------------------
-
-
-def statement(name, engine):
-    found = re.search(rf"^-- name: {name}(?:\.{engine})? \(.*\n((?:(?!\n|-- ).*\n)+)", STATEMENTS, re.M)
-    return found[1].strip()
-
-
-def samples(server, ns):
-    """Statement and arguments, as operations on one table among many send them."""
-    [(warehouse, space, path)] = server.sql("SELECT warehouse_id, id, path FROM namespace WHERE path = %s", ns)
-    [(authority, parent)] = server.sql(
-        "SELECT l.authority, l.parent_path FROM location l JOIN object o ON o.id = l.object_id WHERE o.name = 'seed'")
-    middle, new, place = name_of(N // 2), "table_1050000x", f"{parent}/new"
-    uuid = "10000000-0000-4000-8000-00000000000a"
-    return {
-        "object_get": (warehouse, path, middle),
-        "object_insert": (warehouse, -5, path, new, 1, uuid, "l", "m"),
-        "object_why": (warehouse, path, middle, uuid),
-        "object_rename": (warehouse, N // 2, space, middle, space, new),
-        "object_swap": (warehouse, N // 2, "m", "n", "l"),
-        "object_delete": (warehouse, N // 2, space, middle),
-        "location_insert": (authority, place, parent, warehouse, -5),
-        "location_clash": (authority, place, place + "/", place + "0"),
-        "location_free": (warehouse, N // 2),
-        "location_prune": (authority, parent),
-        "object_page": (warehouse, path, 1, "", PAGE),
-        "object_page, late": (warehouse, path, 1, name_of(9 * N // 10), PAGE),
-    }
-
-
-FEW_PAGES, PAGE = 60, 101  # what a statement about one row may touch in its indexes; names of a page
-
-
-def check_postgres(server, name, values, mode):
-    """Carries a statement out and takes it back; counts the pages that were touched."""
-    import psycopg
-    from psycopg import sql
-    with psycopg.connect(server.db.uri) as db:
-        db.execute(f"SET LOCAL plan_cache_mode = force_{mode}_plan")
-        db.execute(sql.SQL("PREPARE x AS ") + sql.SQL(statement(name.split(",")[0], "pg")))
-        explain = sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE x ({})").format(
-            sql.SQL(", ").join(map(sql.Literal, values)))
-        for _ in range(2):  # the first time a session reads the catalogs too
-            db.execute("SAVEPOINT s")
-            row = db.execute(explain).fetchone()
-            db.execute("ROLLBACK TO s")
-        db.rollback()
-    plan, touched = json.dumps(row[0]), row[0][0]["Plan"]["Shared Hit Blocks"] + row[0][0]["Plan"]["Shared Read Blocks"]
-    most = FEW_PAGES + (PAGE if name.startswith("object_page") else 0)  # a look at each row, before a vacuum
-    assert touched <= most, f"{name}, {mode}: {touched} pages: {plan}"
-    assert '"Sort"' not in plan, f"{name}, {mode}: {plan}"
-
-
-def check_sqlite(server, name, values):
-    """No statement goes through a table, none sorts."""
-    db = sqlite3.connect(server.db.path)
-    db.create_collation("C", lambda a, b: (a > b) - (a < b))
-    rows = db.execute("EXPLAIN QUERY PLAN " + statement(name.split(",")[0], "lite"),
-                      {str(i): v for i, v in enumerate(values, 1)}).fetchall()
-    db.close()
-    plan = "; ".join(row[3] for row in rows)
-    assert not re.search(r"SCAN (object|location|namespace|[lbnoc])\b|TEMP B-TREE", plan), f"{name}: {plan}"
-
-
-def test_what_the_database_reads(server, crowd):
-    """For one table among many a few pages, whatever PostgreSQL knows of their number."""
-    if server.db.kind == "sqlite":
-        for name, values in samples(server, crowd).items():
-            check_sqlite(server, name, values)
-        return
-    for known in (False, True):
-        for table in ("object", "location", "namespace") if known else ():
-            server.sql(f"VACUUM ANALYZE {table}")
-        for name, values in samples(server, crowd).items():
-            for mode in ("generic", "custom"):
-                check_postgres(server, name, values, mode)

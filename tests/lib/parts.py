@@ -214,7 +214,8 @@ def model(run):
 
 def large(run):
     pytest(run, "tests/large", "release", limit=300)
-    pytest(run, "tests/large/test_names.py", "release", limit=300, env=run.postgres().environment())
+    for name in ("test_names.py", "test_plans.py"):
+        pytest(run, f"tests/large/{name}", "release", limit=300, env=run.postgres().environment())
 
 
 READ_JSON = ("metadata", "scan", "body", "commit", "splice")
