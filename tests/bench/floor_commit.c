@@ -1,6 +1,6 @@
 /* The floor of a commit: a new file made durable, then a pointer moved by compare-and-set and the
    change written down, by CLIENTS threads with a connection and a pointer each.
-   floor_commit URI FOLDER BYTES CLIENTS SECONDS
+   floor_commit URI FOLDER BYTES CLIENTS SECONDS      BYTES 0: the compare-and-set alone
    Prints how many were committed and the CPU time that this side took. */
 #include <fcntl.h>
 #include <libpq-fe.h>
@@ -99,7 +99,8 @@ static void *work(void *data)
     while (now() < end) {
         char *old = location[c->done % 2], *next = location[(c->done + 1) % 2];
         snprintf(name, sizeof(name), "%05ld-%d-%.9f.metadata.json", c->done, getpid(), now());
-        put_file(dir, name);
+        if (body_n)
+            put_file(dir, name);
         snprintf(next, sizeof(location[0]), "%s/%s", path, name);
         const char *values[] = {id, old, next, next};
         PGresult *r = PQexecPrepared(con, "swap", 4, values, NULL, NULL, 0);
