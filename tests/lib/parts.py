@@ -376,10 +376,17 @@ def image(run):
     container.judge(run)
 
 
+def budget(run):
+    """Callgrind makes everything about fifty times slower."""
+    for env in ({}, run.postgres().environment()):
+        pytest(run, "tests/budget", "release", limit=300, env={"FIRN_TEST_SLOWNESS": "20"} | env)
+
+
 def bench(run):
-    """That the benchmark runs; its figures are nobody's to judge here."""
-    run.test("bench", [ROOT / "tests/bench/run", "--short", "--rows", "config", "--out", run.folder / "numbers.json"],
-             timeout=600)
+    """That the benchmark runs; of its figures only what must not grow is judged here."""
+    out = run.folder / "numbers.json"
+    run.test("bench", [ROOT / "tests/bench/run", "--short", "--rows", "config", "--out", out], timeout=600)
+    run.test("soak", [ROOT / "tests/bench/run", "--soak", "30", "--out", out], timeout=600)
 
 
 def secrets(run):
@@ -455,7 +462,9 @@ PARTS = (
     Part("signed", "PyIceberg with signed requests only, PostgreSQL and SeaweedFS", signed, (*PG, "s3fs"), ("build",)),
     Part("spark-signed", "Spark, a few steps, with signed requests only", spark_signed, (*PG, "spark"),
          ("build", "spark")),
-    Part("bench", "the benchmark runs, one line of it", bench, ("build", "postgres"), ("build",)),
+    Part("budget", "instructions for each kind of request, on both databases", budget, (*PG, "valgrind"), ("build",)),
+    Part("bench", "the benchmark runs, one line of it; half a minute of mixed load, memory flat", bench,
+         ("build", "postgres"), ("build",)),
     Part("tidy", "clang-tidy", tidy, ("build", "clang")),
     Part("lint", "arrows, banned functions, sizes, words, format, generated files", lint,
          (*BUILD, "clang")),

@@ -42,6 +42,7 @@ PACKAGES = {
     "postgres": "postgresql-15",
     "rgw": "radosgw ceph-osd ceph-mon ceph-common curl",
     "haproxy": "haproxy",
+    "valgrind": "valgrind",
     "pgbouncer": "pgbouncer",
     "engine": "docker.io docker-compose mmdebstrap",
 }
