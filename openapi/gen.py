@@ -287,6 +287,14 @@ def path_rows(spec):
     return out
 
 
+def endpoints(spec):
+    """What /v1/config lists, as the members of a JSON array."""
+    served = [f"{method.upper()} {path}" for path, method, op, _ in spec.operations()
+              if op["x-served"] and op.get("x-listed", True)]
+    texts = [quote(one) + ("," if one != served[-1] else "") for one in served]
+    return "\n".join(f"    {quote(text)}" for text in texts)
+
+
 def header(names):
     ids = "".join(f"    OP_{snake(n).upper()},\n" for n in names)
     handlers = "".join(f"bool op_{snake(n)}(struct call *c);\n" for n in names)
@@ -320,6 +328,9 @@ const struct op op_rows[OP_COUNT] = {{
 const struct op_path op_paths[] = {{
 {"".join(paths)}}};
 const unsigned op_n_paths = {len(paths)};
+
+const char op_endpoints[] =
+{endpoints(spec)};
 """
 
 

@@ -108,6 +108,9 @@ MUST bool op_check_params(
  * null counts as absent for optional members; unknown actions and requirement types are refused. */
 MUST bool op_check_body(const struct body *body, const json_t *json, struct err *err);
 
+/* The endpoints of all rows that are served and listed, as members of a JSON array. */
+extern const char op_endpoints[];
+
 /* The texts of our own descriptions, as the repository has them. */
 extern const char op_description_of_catalog[], op_description_of_management[];
 extern const size_t op_description_of_catalog_size, op_description_of_management_size;

@@ -1674,3 +1674,33 @@ const struct op_path op_paths[] = {
     },
 };
 const unsigned op_n_paths = 28;
+
+const char op_endpoints[] =
+    "\"GET /v1/{prefix}/namespaces\","
+    "\"POST /v1/{prefix}/namespaces\","
+    "\"GET /v1/{prefix}/namespaces/{namespace}\","
+    "\"HEAD /v1/{prefix}/namespaces/{namespace}\","
+    "\"DELETE /v1/{prefix}/namespaces/{namespace}\","
+    "\"POST /v1/{prefix}/namespaces/{namespace}/properties\","
+    "\"GET /v1/{prefix}/namespaces/{namespace}/tables\","
+    "\"POST /v1/{prefix}/namespaces/{namespace}/tables\","
+    "\"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}\","
+    "\"HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}\","
+    "\"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}\","
+    "\"DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}\","
+    "\"POST /v1/{prefix}/namespaces/{namespace}/register\","
+    "\"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister\","
+    "\"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials\","
+    "\"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics\","
+    "\"POST /v1/{prefix}/tables/rename\","
+    "\"POST /v1/{prefix}/transactions/commit\","
+    "\"GET /v1/{prefix}/namespaces/{namespace}/views\","
+    "\"POST /v1/{prefix}/namespaces/{namespace}/views\","
+    "\"GET /v1/{prefix}/namespaces/{namespace}/views/{view}\","
+    "\"HEAD /v1/{prefix}/namespaces/{namespace}/views/{view}\","
+    "\"POST /v1/{prefix}/namespaces/{namespace}/views/{view}\","
+    "\"DELETE /v1/{prefix}/namespaces/{namespace}/views/{view}\","
+    "\"POST /v1/{prefix}/views/rename\","
+    "\"POST /v1/{prefix}/namespaces/{namespace}/register-view\","
+    "\"GET /v1/{prefix}/namespaces/{namespace}/functions\","
+    "\"GET /v1/{prefix}/namespaces/{namespace}/functions/{function}\"";

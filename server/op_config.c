@@ -18,19 +18,6 @@ bool op_get_management_description(struct call *c)
         (struct str){op_description_of_management, op_description_of_management_size});
 }
 
-static void put_endpoints(struct buf *b)
-{
-    bool first = true;
-    for (unsigned i = 0; i < OP_COUNT; i++) {
-        if (!op_rows[i].served || !op_rows[i].endpoint)
-            continue;
-        if (!first)
-            buf_putc(b, ',');
-        first = false;
-        buf_json_str(b, str_from(op_rows[i].endpoint));
-    }
-}
-
 /* "PT1H30M", "PT0.5S" */
 static void put_duration(struct buf *b, int64_t us)
 {
@@ -102,7 +89,7 @@ bool op_get_config(struct call *c)
     c->catalog = catalog;
     buf_init(&b, 1 << 20);
     put_settings(c, &b, catalog_warehouse(catalog));
-    put_endpoints(&b);
+    buf_puts(&b, op_endpoints);
     buf_putc(&b, ']');
     if (c->server->conf->idempotency_lifetime > 0) {
         buf_puts(&b, ",\"idempotency-key-lifetime\":\"");
