@@ -22,10 +22,10 @@ TIMES, TRIES = 20, 3
 
 # thousands of instructions of the server for one request, sent one after the other
 BUDGETS = {
-    "sqlite": {"config": 74, "load 10 KB": 101, "load 1 MB": 92, "load 1 MB, gzip": 102, "refs of 10 KB": 94,
+    "sqlite": {"config": 59, "load 10 KB": 101, "load 1 MB": 92, "load 1 MB, gzip": 102, "refs of 10 KB": 94,
                "refs of 1 MB": 95, "304 of 10 KB": 95, "304 of 1 MB": 95, "exists": 76, "commit on 10 KB": 377,
                "commit on 1 MB": 1173},
-    "postgresql": {"config": 74, "load 10 KB": 101, "load 1 MB": 91, "load 1 MB, gzip": 102, "refs of 10 KB": 93,
+    "postgresql": {"config": 58, "load 10 KB": 101, "load 1 MB": 91, "load 1 MB, gzip": 102, "refs of 10 KB": 93,
                    "refs of 1 MB": 94, "304 of 10 KB": 94, "304 of 1 MB": 94, "exists": 75, "commit on 10 KB": 246,
                    "commit on 1 MB": 1033},
 }
