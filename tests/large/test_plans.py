@@ -30,6 +30,8 @@ SCANS = {
     "warehouse_forget_secrets": "deletes all of a warehouse",
     "ns_content": "says how many tables and views are in the way of a drop",
     "object_beneath": "asked by purges only", "object_tails": "asked by the deletion of files only",
+    "survey_page": "asked by purges only, passes over what was surveyed",
+    "foreign_near": "asked by purges only; tables that name files elsewhere are few",
     "change_detach": "rewrites the changes of one table that moves",
 }
 # sort the few rows that agree in what the index leads with
@@ -104,6 +106,9 @@ def fill_all(server, w, space, path):
     server.sql("INSERT INTO location (authority, path, warehouse_id) VALUES ('file:', '/plans', 0)")
     fill("location (authority, path, parent_path, warehouse_id, object_id)",
          f"SELECT 'file:', '/plans/t' || i, '/plans', {w}, -i")
+    fill("survey (warehouse_id, object_id, replaced, location, metadata_location, sequence_number, snapshots)",
+         f"SELECT {w}, -i, 0, 'file:///w/t' || i, 'file:///w/t/m' || i, 1, ''")
+    fill("foreign_folder (warehouse_id, object_id, authority, path)", f"SELECT {w}, -i, 's3://b', '/far/t' || i")
     fill("change (warehouse_id, token, object_id, kind, metadata_location, digest, at_ms)",
          f"SELECT {w}, 'token-' || i, -1 - (i - i / 1000 * 1000), 'swap', '/m' || i, 'digest-' || i, i")
     fill("idempotency (warehouse_id, principal, request_key, digest, object_id, status, answer, expires_ms)",
@@ -132,7 +137,7 @@ def samples(full):
         "ns_content": (w, space), "ns_delete": (w, -5), "ns_page": (w, path, "", PAGE), "ns_page, late": (w, path, "n9", PAGE),
         "ns_page_root": (w, "", PAGE), "ns_page_root, late": (w, "r9", PAGE),
         "object_get": (w, path, name), "object_by_id": (w, some),
-        "object_insert": (w, -1000000, path, "new", 1, "new", "l", "m"), "object_why": (w, path, name, uuid),
+        "object_insert": (w, -1000000, path, "new", 1, "new", "l", "m", 0), "object_why": (w, path, name, uuid),
         "object_swap_one": swap, "object_swap_keyed": (*swap, "key-new", 200, 1000),
         "object_swap": (w, some, old, old + "x", "l"), "object_replace": (w, some, space, name, uuid, "l", "m"),
         "object_rename": (w, some, space, name, space, "new"), "object_delete": (w, some, space, name),
@@ -150,6 +155,9 @@ def samples(full):
         "secret_delete": (-7, "x"), "secret_page": (-2500, "x", PAGE), "object_tails": tokens,
         "change_kinds": (w, *tokens), "change_oldest": (w,), "change_forgo": (w, "token-new", some),
         "object_after": (w, some, PAGE), "object_of_uuid": (w, uuid), "ns_after": (w, path, PAGE),
+        "foreign_add": (w, some, "s3://b", "/new"), "foreign_list": (w, some), "foreign_remove": (w, some, "s3://b", "/far/t7"),
+        "foreign_near": ("s3://b", "/far/t7", "/far/t7/", "/far/t70", 0, 0, PAGE), "object_origin": (w, some),
+        "survey_page": (w, some, PAGE), "survey_put": (w, some, 0, "l", "m", 1, ""),
         "job_get": (-7, "x"), "job_plan": (-7, "x", 1, ""), "job_note": (-7, "x", "p"),
         "lookup": ([w], [path], [name]),
     }
