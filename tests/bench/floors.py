@@ -52,7 +52,7 @@ class Floors:
         requests = tuple(dataclasses.replace(r, path="{root}/x" + ("{i}" if "{i}" in r.path else ""), tagged=None)
                          for r in load.requests)
         with self.answering(program, status, size) as side:
-            return side.measure(dataclasses.replace(load, requests=requests, tables=1), seconds)
+            return side.measure(dataclasses.replace(load, requests=requests, tables=1), seconds, warm=0)
 
     def run(self, name, *words):
         """A program that prints how much it did and its own CPU seconds; PostgreSQL's are added."""

@@ -82,7 +82,7 @@ def growth(n):
     one = {"tables": n, "pick": "random", **common}
     return (
         Row("growth", f"load@{word}", **reading("", path=MANY + "/table_{n}", **one)),
-        Row("growth", f"load-zipf@{word}", **reading("", path=MANY + "/table_{n}", **one | {"pick": "zipf"})),
+        Row("growth", f"load-zipf@{word}", **reading("", path=MANY + "/table_{n}", **one | {"pick": "zipf", "long": True})),
         Row("growth", f"commit@{word}", Load((commit(TABLE + "small-{n}"),), 8, TABLES), tidy=True, **common),
         Row("growth", f"create@{word}", Load((create("many"),), 8), tidy=True, **common),
         Row("growth", f"page@{word}", Load((get(MANY + "?pageToken=&pageSize=100"),), 8), **common),
@@ -114,7 +114,7 @@ ROWS = (
                                        get(TABLE + "small-0"))), ("answer", "lookup")),
     Row("W4", "exists", Load((Request("HEAD", TABLE + "small-0"),)), ("answer", "lookup"), status=204),
 
-    Row("W5", "refs-10k", **reading("small-0", path=TABLE + "small-0?snapshots=refs")),
+    Row("W5", "refs-10k", **reading("small-0", path=TABLE + "small-0?snapshots=refs", long=True)),
     Row("W5", "refs-1m", **reading("large-0", path=TABLE + "large-0?snapshots=refs", peers=True)),
     Row("W5", "refs-9000", **reading("long", path=TABLE + "long?snapshots=refs")),
     Row("W5", "refs-50000", **reading("huge", path=TABLE + "huge?snapshots=refs")),
@@ -131,11 +131,11 @@ ROWS = (
     Row("W8", "commit-10k-1", Load((commit(TABLE + "small-1"),), 1), ("answer", "lookup", "commit"), size=SMALL,
         peers=True, tidy=True),
     Row("W8", "commit-10k-8", Load((commit(TABLE + "small-{n}"),), 8, TABLES), ("answer", "lookup", "commit"),
-        size=SMALL, tidy=True),
+        size=SMALL, tidy=True, long=True),
     Row("W8", "commit-10k", Load((commit(TABLE + "small-{n}"),), 32, TABLES), ("answer", "lookup", "commit"),
         size=SMALL, peers=True, tidy=True),
     Row("W8", "commit-10k-128", Load((commit(TABLE + "small-{n}"),), 128, TABLES), ("answer", "lookup", "commit"),
-        size=SMALL, tidy=True),
+        size=SMALL, tidy=True, long=True),
     Row("W8", "commit-1m-1", Load((commit(TABLE + "large-1"),), 1), ("answer", "lookup", "commit"), size=LARGE,
         peers=True, tidy=True),
     Row("W8", "commit-1m", Load((commit(TABLE + "large-{n}"),), 32, TABLES), ("answer", "lookup", "commit"),
@@ -157,7 +157,7 @@ ROWS = (
     Row("W9", "hot-three-servers", Load((commit(TABLE + "small-3"),), 30, statuses=True, refusals=True), stage="three",
         size=SMALL, tidy=True),
 
-    Row("W10", "transaction-2", Load((transaction(range(2)),), 1), size=SMALL, tidy=True),
+    Row("W10", "transaction-2", Load((transaction(range(2)),), 1), size=SMALL, tidy=True, long=True),
     Row("W10", "transaction-8", Load((transaction(range(8)),), 1), size=SMALL, tidy=True),
     Row("W10", "transaction-32", Load((transaction(range(32)),), 1), size=SMALL, tidy=True, seconds=3),
     Row("W10", "transaction-crossed", Load((transaction(range(8)), transaction(range(7, -1, -1)),
