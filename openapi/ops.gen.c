@@ -1691,6 +1691,7 @@ const char op_endpoints[] =
     "\"POST /v1/{prefix}/namespaces/{namespace}/register\","
     "\"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister\","
     "\"GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials\","
+    "\"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/sign\","
     "\"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics\","
     "\"POST /v1/{prefix}/tables/rename\","
     "\"POST /v1/{prefix}/transactions/commit\","
