@@ -254,8 +254,8 @@ START_TEST(test_op_rows__what_is_served_and_listed)
         served += op_rows[i].served;
         listed += op_rows[i].served && op_rows[i].endpoint;
     }
-    ck_assert_uint_eq(served, 37);
-    ck_assert_uint_eq(listed, 28);
+    ck_assert_uint_eq(served, 38);
+    ck_assert_uint_eq(listed, 29);
     ck_assert_str_eq(
         op_rows[OP_LOAD_TABLE].endpoint, "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}");
     ck_assert_ptr_null(op_rows[OP_GET_CONFIG].endpoint);
