@@ -64,13 +64,14 @@ static bool check_args(struct call *c)
     return true;
 }
 
-/* The first value of a query parameter: form decoding, `+` is a space. */
+/* The value of a query parameter: form decoding, `+` is a space. Who says it twice, and not the
+ * same, must not be understood by whichever comes first: one of them may be a purge. */
 static bool query_value(struct call *c, const char *name, struct str *out)
 {
     struct str rest = c->query, decoded;
 
     while (rest.p) {
-        struct str value = str_cut(&rest, '&');
+        struct str value = str_cut(&rest, '&'), before = *out;
         struct str key = str_cut(&value, '=');
         if (!str_pct_decode(c->arena, key, STR_PLUS_SPACE, &decoded) ||
             !str_eq(decoded, str_from(name)))
@@ -80,7 +81,9 @@ static bool query_value(struct call *c, const char *name, struct str *out)
         if (!str_pct_decode(c->arena, value, STR_PLUS_SPACE, out))
             return err_set(
                 &c->err, ERR_BAD_REQUEST, "%s: bad percent-encoding or UTF-8 in the query", name);
-        return true;
+        if (before.p && !str_eq(before, *out))
+            return err_set(&c->err, ERR_BAD_REQUEST,
+                "%s: expected one value in the query, found several", name);
     }
     return true;
 }

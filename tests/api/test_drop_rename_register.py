@@ -448,3 +448,12 @@ def test_register_keeps_both_spellings_of_local_files(api, ns, place):
     short = "file:" + str(local_path(uri))
     assert api.register(ns, "t", short).ok().json["metadata-location"] == short
     assert api.load(ns, "t").ok().json["metadata-location"] == short
+
+
+def test_a_parameter_that_is_said_twice(api, table):
+    """One value or none is taken; of two that differ nobody can say which is meant, least of all for a purge."""
+    for query in ("purgeRequested=false&purgeRequested=true", "purgeRequested=true&purge%52equested=false"):
+        api.delete(f"{table.path}?{query}").fails(400, "BadRequestException", contains="purgeRequested: expected one value")
+    api.get(f"{table.path}?snapshots=all&x=1&snapshots=refs").fails(400, "BadRequestException", contains="snapshots: ")
+    assert api.get(f"{table.path}?snapshots=refs&snapshots=refs").ok().json["metadata"]["table-uuid"]
+    assert api.delete(f"{table.path}?purgeRequested=false&purgeRequested=false").status == 204
