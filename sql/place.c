@@ -41,8 +41,21 @@ static bool prune(struct unit *u, struct str authority, struct str path, bool *g
     return true;
 }
 
-/* Rows for the folders above the place, top-down. *parent: the lowest, or absent. From the very
- * top, whatever the base: another warehouse may have its own base above or below. */
+/* The lowest folder above the place that has a row, most often the one that the place is in;
+ * absent: none has. */
+static bool lowest_folder(
+    struct unit *u, const struct sql_place *place, struct str *out, struct err *err)
+{
+    const struct param p[] = {text_param(place->authority), text_param(place->path)};
+    struct rows rows;
+
+    TRY(unit_exec(u, STMT_LOCATION_ABOVE, p, &rows, err));
+    *out = rows.n > 0 ? rows_str(&rows, 0, LOCATION_ABOVE_PATH) : (struct str){NULL, 0};
+    return true;
+}
+
+/* Rows for the folders above the place that have none, top-down. *parent: the lowest, or absent.
+ * From the very top, whatever the base: another warehouse may have its own base above or below. */
 static bool make_folders(
     struct unit *u, const struct sql_place *place, struct str *parent, struct err *err)
 {
@@ -51,8 +64,8 @@ static bool make_folders(
     size_t last = folder_end(path, path.n);
     bool ignored;
 
-    *parent = (struct str){NULL, 0};
-    for (size_t n = 1; n <= last; n++) {
+    TRY(lowest_folder(u, place, parent, err));
+    for (size_t n = parent->n + 1; n <= last; n++) {
         if (path.p[n] != '/')
             continue;
         struct sql_place folder = {.authority = place->authority, .path = str_sub(path, 0, n)};

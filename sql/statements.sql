@@ -271,6 +271,17 @@ VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (authority, path) DO NOTHING
 RETURNING path
 
+-- The lowest folder above the path that has a row; those above it have theirs.
+-- name: location_above (authority, path) -> path
+WITH RECURSIVE up (path) AS (
+    SELECT rtrim(rtrim(CAST($2 AS TEXT), replace(CAST($2 AS TEXT), '/', '')), '/')
+    UNION ALL
+    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''
+)
+SELECT path FROM up
+WHERE (SELECT l.path FROM location l WHERE l.authority = $1 AND l.path = up.path) IS NOT NULL
+ORDER BY length(path) DESC LIMIT 1
+
 -- Of an object above the path, whoever's base lies between (its rows are not linked then), or of
 -- anything below it, that is between low and high. The folders above are cut off one by one; the
 -- scalar subquery makes each a probe of the index, where a join would read the whole bucket's rows.

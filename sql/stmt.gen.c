@@ -33,6 +33,7 @@ static const char *const object_delete_columns[] = {"metadata_location", "locati
 static const char *const object_purge_columns[] = {"metadata_location", "location"};
 static const char *const object_page_columns[] = {"name"};
 static const char *const location_insert_columns[] = {"path"};
+static const char *const location_above_columns[] = {"path"};
 static const char *const location_clash_columns[] = {"path"};
 static const char *const location_free_columns[] = {"authority", "parent"};
 static const char *const location_hold_columns[] = {"one"};
@@ -636,6 +637,30 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .params = 5,
         .columns = 1,
         .column_names = location_insert_columns,
+    },
+    [STMT_LOCATION_ABOVE] = {
+        .name = "location_above",
+        .text[ENGINE_PG] =
+            "WITH RECURSIVE up (path) AS (\n"
+            "    SELECT rtrim(rtrim(CAST($2 AS TEXT), replace(CAST($2 AS TEXT), '/', '')), '/')\n"
+            "    UNION ALL\n"
+            "    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''\n"
+            ")\n"
+            "SELECT path FROM up\n"
+            "WHERE (SELECT l.path FROM location l WHERE l.authority = $1 AND l.path = up.path) IS NOT NULL\n"
+            "ORDER BY length(path) DESC LIMIT 1",
+        .text[ENGINE_LITE] =
+            "WITH RECURSIVE up (path) AS (\n"
+            "    SELECT rtrim(rtrim(CAST($2 AS TEXT), replace(CAST($2 AS TEXT), '/', '')), '/')\n"
+            "    UNION ALL\n"
+            "    SELECT rtrim(rtrim(path, replace(path, '/', '')), '/') FROM up WHERE path <> ''\n"
+            ")\n"
+            "SELECT path FROM up\n"
+            "WHERE (SELECT l.path FROM location l WHERE l.authority = $1 AND l.path = up.path) IS NOT NULL\n"
+            "ORDER BY length(path) DESC LIMIT 1",
+        .params = 2,
+        .columns = 1,
+        .column_names = location_above_columns,
     },
     [STMT_LOCATION_CLASH] = {
         .name = "location_clash",

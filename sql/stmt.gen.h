@@ -47,6 +47,7 @@ enum stmt {
     STMT_OBJECT_PURGE, /* warehouse, id, namespace, name, at_ms */
     STMT_OBJECT_PAGE, /* warehouse, path, kind, after, limit */
     STMT_LOCATION_INSERT, /* authority, path, parent, warehouse, object */
+    STMT_LOCATION_ABOVE, /* authority, path */
     STMT_LOCATION_CLASH, /* authority, path, low, high */
     STMT_LOCATION_FREE, /* warehouse, object */
     STMT_LOCATION_HOLD, /* authority, path */
@@ -124,6 +125,7 @@ enum { OBJECT_DELETE_METADATA_LOCATION, OBJECT_DELETE_LOCATION };
 enum { OBJECT_PURGE_METADATA_LOCATION, OBJECT_PURGE_LOCATION };
 enum { OBJECT_PAGE_NAME };
 enum { LOCATION_INSERT_PATH };
+enum { LOCATION_ABOVE_PATH };
 enum { LOCATION_CLASH_PATH };
 enum { LOCATION_FREE_AUTHORITY, LOCATION_FREE_PARENT };
 enum { LOCATION_HOLD_ONE };

@@ -159,11 +159,12 @@ LOOKUP = {"sqlite": {"fcntl": 2}, "postgresql": {"sendto": 1, "recvfrom": 1}}
 FILE_CHECK = {"openat2": 1, "close": 1}
 SHORT = {"sendmsg": 1}  # head and body in one
 BARE = {"sendto": 1}    # a head without a body
-LONG = {"sendto": 1, "sendmsg": 1}
+LONG = {"sendto": 1, "sendmsg": 1, "recvfrom": 1}  # where it takes two sends, the library looks for more in between
 # The file, its folder, one flush of each; the slow lane wakes the loop, which takes the connection up again.
 COMMIT = {"openat2": 1, "openat": 1, "writev": 1, "linkat": 1, "fsync": 2, "close": 2, "write": 1, "read": 1,
           "epoll_ctl": 2, "recvfrom": 1}
-SWAP = {"sqlite": {"fcntl": 6, "pread64": 5, "pwrite64": 13, "fdatasync": 1},
+# SQLite writes a page more where its indexes have become a level deeper.
+SWAP = {"sqlite": {"fcntl": 6, "pread64": 5, "pwrite64": 15, "fdatasync": 1},
         "postgresql": {"sendto": 1, "recvfrom": 2}}
 
 
@@ -289,5 +290,5 @@ def test_create_and_drop(server, api, tables):
         api.request("DELETE", f"/v1/namespaces/{ns}/tables/made", check=False).expect(204)
 
     cost = counted(server, both, times=10)
-    assert cost["scans"] == 0 and cost["statements"] <= 24, cost
+    assert cost["scans"] == 0 and cost["statements"] <= 21, cost
     assert cost["parses"] <= 4, cost

@@ -144,6 +144,7 @@ def samples(full):
         "object_purge": (w, some, space, name, 1), "object_page": (w, path, 1, "", PAGE),
         "object_page, late": (w, path, 1, f"table_{1000000 + 9 * N // 10}", PAGE),
         "location_insert": ("file:", "/plans/new", "/plans", w, -1000000), "location_clash": ("file:", *near),
+        "location_above": ("file:", place),
         "location_free": (w, some), "location_hold": ("file:", place), "location_prune": ("file:", "/plans"),
         "change_insert": (w, "token-new", some, "swap", "/m", "d", "", "r", 1), "change_get": (w, tokens[5]),
         "change_by_digest": (w, digest), "change_detach": (w, some, "l"), "change_prune": (w, 1, 10),
