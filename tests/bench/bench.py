@@ -160,6 +160,8 @@ def run(options, folder):
                     others = bench.peers = []
             result["peers"] = {peer.name: peer.about() for peer in bench.peers}
         result["rows"] = bench.rows
+        if any(row.stage == "vended" for row in rows):
+            result["keys"] = footprint.keys_for_many(stages)
         stages.close()
         if options.rows == "*":
             result["footprint"] = footprint.measure(stages, 3 if options.short else 9)

@@ -15,7 +15,7 @@ from firn_server import Server
 from measure import Load, memory_mb, wrk
 from prepare import say
 from stages import PLAIN
-from workloads import TABLE, create, get, mixed
+from workloads import KEYS, TABLE, create, get, mixed
 
 
 GROWS = 0.05  # of the memory under a mixed load: what one more thread has taken for itself, never more with time
@@ -134,6 +134,30 @@ def measure(stages, starts):
     result["list"] = first_byte(side, "{base}/namespaces/crowd/tables") | {"mb": memory_mb(side.pids[0]) - before}
     stages.close()
     return result
+
+
+def keys_for_many(stages, n=10_000):
+    """So many tables of one warehouse, each loaded once with keys of its own, which the token service has to make: what
+    is kept of them. Each was loaded without keys before, so that nothing else is new."""
+    side = stages.open("vended")
+    data.new_namespace(side, "many")
+    data.crowd(side.server, "many", 0, n - 1)
+    path = "{base}/namespaces/many/tables/table_"
+
+    def load(numbers, headers):
+        with concurrent.futures.ThreadPoolExecutor(32) as pool:
+            for _ in pool.map(lambda i: side.call("GET", f"{path}{i}", headers=headers), numbers):
+                pass
+        return memory_mb(side.pids[0])
+
+    load(range(n), {})
+    before = load(range(64), dict(KEYS))
+    asked = side.server.metric("firn_vend_requests_total")
+    half = load(range(64, n // 2), dict(KEYS))
+    after = load(range(n // 2, n), dict(KEYS))
+    return {"tables": n, "asked": side.server.metric("firn_vend_requests_total") - asked + 64, "before_mb": before,
+            "half_mb": half, "after_mb": after, "grown_mb": after - before,
+            "kept_mb": side.server.metric("firn_vend_bytes") / (1 << 20)}
 
 
 # --- soak -------------------------------------------------------------------------------

@@ -43,8 +43,16 @@ def footprint(f):
         f"memory {f['list']['mb']:+.1f} MB")
 
 
+def keys(k):
+    say(f"\n{k['tables']:,} tables, each loaded once with keys of its own ({k['asked']:,.0f} asked for): memory "
+        f"{k['before_mb']:.1f} MB, after half of them {k['half_mb']:.1f}, after all {k['after_mb']:.1f}; kept "
+        f"{k['kept_mb']:.1f} MB")
+
+
 def close(result, out):
     if "rows" in result:
+        if "keys" in result:
+            keys(result["keys"])
         if "footprint" in result:
             footprint(result["footprint"])
         for name, about in result.get("peers", {}).items():

@@ -154,7 +154,8 @@ class Stages:
         env = weed.environment()
         os.environ |= env
         server = self.server({"FIRN_S3_VEND_ROLE_ARN": env["FIRN_TEST_ROLE_ARN"],
-                              "FIRN_STS_ENDPOINT": env["FIRN_TEST_STS_ENDPOINT"]}, kind="s3")
+                              "FIRN_STS_ENDPOINT": env["FIRN_TEST_STS_ENDPOINT"], "FIRN_S3_REMOTE_SIGNING": "true"},
+                             kind="s3")
         side = side_of(server, self.database)
         small_and_large(side, 0, 1)
         return side
@@ -178,7 +179,12 @@ class Stages:
             data.tidy(self.side.server)
 
     def prepared(self, load):
-        """Page tokens are known only to a server that runs."""
+        """Page tokens, and where the store is, are known only to a server that runs."""
+        if any("{store}" in (r.body or "") for r in load.requests):
+            store = self.side.server.store
+            address = f"{store.endpoint}/{store.base.removeprefix('s3://')}/bench"
+            load = dataclasses.replace(load, requests=tuple(
+                dataclasses.replace(r, body=r.body.replace("{store}", address)) for r in load.requests))
         if not any("{token}" in r.path for r in load.requests):
             return load
         token = ""

@@ -51,6 +51,14 @@ def transaction(tables):
     return Request("POST", "{base}/transactions/commit", json.dumps({"table-changes": changes}, **COMPACT))
 
 
+def sign():
+    """Java's request to have the read of a data file signed."""
+    body = {"region": "us-east-1", "method": "GET", "uri": "{store}/small-0/data/00000-0-5b1f3c1e-00001.parquet",
+            "headers": {"amz-sdk-invocation-id": ["8c2e7f9a-4b1d"], "amz-sdk-request": ["attempt=1; max=6"]},
+            "properties": {}, "provider": "s3"}
+    return Request("POST", TABLE + "small-0/sign", json.dumps(body, **COMPACT))
+
+
 COLD = ("answer", "lookup", "read")
 
 
@@ -168,6 +176,7 @@ ROWS = (
 
     Row("W13", "vended", **reading("small-0", headers=KEYS, stage="vended")),
     Row("W13", "vended-not-asked", **reading("small-0", stage="vended")),
+    Row("W13", "sign", Load((sign(),)), ("answer", "lookup"), stage="vended"),
 
     *(row for kind in zip(*(growth(n) for n in (100, 10_000, 1_000_000))) for row in kind),
 )
