@@ -9,7 +9,7 @@
 #include "sign.h"
 #include "vend.h"
 
-enum { TEXT_MAX = 64 * 1024 };
+enum { TEXT_MAX = 64 * 1024, SECRET_TEXTS = 16, CONFIG_ROOM = 2048, USUAL_PATH = 256 };
 
 static struct store *store_of(const struct call *c)
 {
@@ -54,7 +54,9 @@ const char *vending_ways(const struct call *c)
 
 static void put(struct buf *b, const char *key, struct str value)
 {
-    buf_puts(b, b->n > 1 ? ",\"" : "\"");
+    bool first = b->n == 0 || b->p[b->n - 1] == '{';
+
+    buf_puts(b, first ? "\"" : ",\"");
     buf_puts(b, key);
     buf_puts(b, "\":");
     buf_json_str(b, value);
@@ -71,6 +73,7 @@ static struct str table_path(struct call *c, const struct ident *id, const char 
     struct buf b;
 
     buf_init(&b, TEXT_MAX);
+    buf_reserve(&b, USUAL_PATH);
     buf_puts(&b, "v1/");
     if (c->route.prefix.p) {
         buf_str(&b, str_pct_encode(c->arena, c->route.prefix, ""));
@@ -170,16 +173,36 @@ static void (*const words[])(
     [VENDED_ADLS] = put_adls,
 };
 
-/* Everything beneath the location, and nothing whose name begins as it does. */
-static void put_credentials(struct call *c, struct buf *b, struct str location, struct str config)
+static void put_config(
+    struct call *c, struct buf *b, const struct ident *id, const struct vended *keys)
+{
+    buf_putc(b, '{');
+    words[keys->kind](c, b, id, keys);
+    buf_putc(b, '}');
+}
+
+/* Everything beneath the location, and nothing whose name begins as it does; a config follows. */
+static void begin_credentials(struct call *c, struct buf *b, struct str location)
 {
     while (str_ends(location, STR("/")))
         location.n--;
     buf_puts(b, "\"storage-credentials\":[{\"prefix\":");
     buf_json_str(b, arena_printf(c->arena, "%.*s/", STR_ARG(location)));
     buf_puts(b, ",\"config\":");
-    buf_str(b, config);
+}
+
+static void end_credentials(struct buf *b)
+{
     buf_puts(b, "}]}");
+}
+
+/* Room for as many configs, so that no copy is left behind; Azure's has the secret twice. */
+static void begin_secret(struct buf *b, const struct vended *keys, struct str location, size_t n)
+{
+    size_t secrets = keys->id.n + keys->secret.n + keys->token.n;
+
+    buf_init(b, (size_t)SECRET_TEXTS * TEXT_MAX);
+    buf_reserve(b, n * (CONFIG_ROOM + 2 * secrets) + 6 * location.n);
 }
 
 /* The text is wiped with the arena. */
@@ -191,18 +214,6 @@ static struct str take_secret(struct call *c, struct buf *b)
     memcpy(&p, &s.p, sizeof p); /* the arena's own memory */
     secret_wipe_with(c->arena, p, s.n);
     return s;
-}
-
-static struct str config_text(struct call *c, const struct ident *id, const struct vended *keys)
-{
-    struct buf b;
-
-    buf_init(&b, TEXT_MAX);
-    buf_reserve(&b, TEXT_MAX / 16); /* so that no copy is left behind */
-    buf_putc(&b, '{');
-    words[keys->kind](c, &b, id, keys);
-    buf_putc(&b, '}');
-    return take_secret(c, &b);
 }
 
 /* Java reads signer.endpoint up to 1.12, s3.signer.endpoint up to 1.10, and makes the address
@@ -270,13 +281,16 @@ static bool reply_with_keys(
 
     if (!ask(c, t->location, &keys))
         return false;
-    struct str config = config_text(c, t->staged ? NULL : id, &keys);
-    buf_init(&b, (size_t)2 * TEXT_MAX);
-    buf_reserve(&b, 2 * config.n + t->location.n * 6 + 64);
+    begin_secret(&b, &keys, t->location, 2);
     buf_puts(&b, ",\"config\":");
-    buf_str(&b, config);
+    size_t from = b.n;
+    put_config(c, &b, t->staged ? NULL : id, &keys);
+    size_t n = b.n - from;
     buf_putc(&b, ',');
-    put_credentials(c, &b, t->location, config);
+    begin_credentials(c, &b, t->location);
+    buf_reserve(&b, n);
+    buf_put(&b, b.p + from, n);
+    end_credentials(&b);
     const struct reply_more more = {.tail = take_secret(c, &b),
         .etag = tag_until(c->arena, metadata_etag(t->metadata, v), keys.fresh_ms)};
     return reply_loaded_with(c, t, v, &more);
@@ -321,6 +335,8 @@ static bool is_fresh(struct str tag, struct str hash, int64_t *fresh_ms)
 static bool has_keys(struct call *c, enum variant v, struct str *etag)
 {
     struct str rest = call_header(c, HEADER_IF_NONE_MATCH);
+    if (!rest.p)
+        return false;
     struct str plain = metadata_etag_of(c->arena, c->found.object.metadata_location, v);
     struct str hash = reply_bare_tag(plain);
     int64_t fresh_ms = 0;
@@ -337,10 +353,11 @@ static bool has_keys(struct call *c, enum variant v, struct str *etag)
 static bool has_signer(struct call *c, enum variant v, struct str *etag)
 {
     const struct ident id = call_ident(c);
-    struct str plain = metadata_etag_of(c->arena, c->found.object.metadata_location, v), config;
+    struct str plain, config;
 
     if (!call_header(c, HEADER_IF_NONE_MATCH).p)
         return false;
+    plain = metadata_etag_of(c->arena, c->found.object.metadata_location, v);
     if (!signer_text(c, &id, (struct str){0}, c->found.object.location, &config)) {
         err_clear(&c->err); /* the answer will say */
         return false;
@@ -371,10 +388,10 @@ bool vending_credentials(struct call *c)
             return err_as(&c->err, ERR_INVALID_ARGUMENT);
         return false;
     }
-    struct str config = config_text(c, &id, &keys);
-    buf_init(&b, TEXT_MAX);
-    buf_reserve(&b, config.n + location.n * 6 + 64);
+    begin_secret(&b, &keys, location, 1);
     buf_putc(&b, '{');
-    put_credentials(c, &b, location, config);
+    begin_credentials(c, &b, location);
+    put_config(c, &b, &id, &keys);
+    end_credentials(&b);
     return reply_document(c, 200, take_secret(c, &b));
 }

@@ -138,27 +138,22 @@ bool str_pct_decode(struct arena *a, struct str s, enum str_plus plus, struct st
     return true;
 }
 
-static bool is_unreserved(char c)
+static bool stays(char c, const char *keep)
 {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.' || c == '_' || c == '~';
+           c == '.' || c == '_' || c == '~' || (c && keep && strchr(keep, c));
 }
 
 struct str str_pct_encode(struct arena *a, struct str s, const char *keep)
 {
     static const char hex[] = "0123456789ABCDEF";
-    bool kept[256] = {false};
-    for (int c = 0; c < 256; c++)
-        kept[c] = is_unreserved((char)c);
-    for (; keep && *keep; keep++)
-        kept[(unsigned char)*keep] = true;
     size_t n = 0;
     for (size_t i = 0; i < s.n; i++)
-        n += kept[(unsigned char)s.p[i]] ? 1 : 3;
+        n += stays(s.p[i], keep) ? 1 : 3;
     char *p = arena_alloc(a, n + 1), *at = p;
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.p[i];
-        if (kept[c]) {
+        if (stays(s.p[i], keep)) {
             *at++ = (char)c;
             continue;
         }
