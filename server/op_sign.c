@@ -2,6 +2,7 @@
 #include "call.h"
 #include "sign.h"
 #include "table.h"
+#include "vending.h"
 
 enum { ANSWER_MAX = 256 * 1024, USUAL = 2048 };
 
@@ -91,7 +92,9 @@ bool op_sign_request(struct call *c)
     if (!sign_request(c->arena, store, folder, VEND_WRITE, &rq, &signd, &c->err)) {
         if (c->err.kind == ERR_STORE_BAD_URI)
             return err_as(&c->err, ERR_BAD_REQUEST);
-        return c->err.kind == ERR_STORE_DENIED && err_as(&c->err, ERR_FORBIDDEN);
+        if (c->err.kind == ERR_STORE_DENIED)
+            return err_as(&c->err, ERR_FORBIDDEN);
+        return vending_failed(&c->err);
     }
     buf_init(&b, ANSWER_MAX);
     buf_reserve(&b, USUAL);

@@ -241,13 +241,22 @@ static bool signer_text(struct call *c, const struct ident *id, struct str stage
     return true;
 }
 
+/* What it said is for the operator, and in the log already. */
+bool vending_failed(struct err *err)
+{
+    return err->kind == ERR_KEYS_REFUSED &&
+           err_set(
+               err, ERR_FORBIDDEN, "The store's token service refuses credentials for this table");
+}
+
 /* --- loads -------------------------------------------------------------------------------------
  */
 
 /* Nobody may do less than all to a table, so that what a client gets is for writing. */
 static bool ask(struct call *c, struct str location, struct vended *out)
 {
-    return vend_get(c->arena, store_of(c), location, VEND_WRITE, out, &c->err);
+    return vend_get(c->arena, store_of(c), location, VEND_WRITE, out, &c->err) ||
+           vending_failed(&c->err);
 }
 
 /* A place of which no policy can speak, or that is no longer the warehouse's, is the table's fate:

@@ -17,14 +17,17 @@ struct loaded;
 const char *vending_ways(const struct call *c);
 /* Does the request ask for one of them? */
 bool vending_asked(const struct call *c);
+/* What a client is told when the store gave no keys; yields false. A refusal of its token service
+ * becomes ERR_FORBIDDEN without the service's words. */
+bool vending_failed(struct err *err);
 /* LoadTableResult: as reply_loaded, with what is asked for, by the better way. A change that was
  * made is answered without them if there are none now. In the fast lane ERR_WOULD_BLOCK;
- * ERR_UNAVAILABLE, ERR_INTERNAL. */
+ * ERR_UNAVAILABLE, ERR_FORBIDDEN: the token service refuses, ERR_INTERNAL. */
 MUST bool vending_reply(
     struct call *c, const struct ident *id, const struct loaded *t, enum variant v);
 /* Does If-None-Match name the state of the row that was found, given with credentials that are
  * still fresh? *etag: its tag. */
 bool vending_client_has(struct call *c, enum variant v, struct str *etag);
 /* LoadCredentialsResponse for the row that was found. ERR_INVALID_ARGUMENT: no credentials can be
- * limited to its location; ERR_WOULD_BLOCK, ERR_UNAVAILABLE, ERR_INTERNAL. */
+ * limited to its location; ERR_WOULD_BLOCK, ERR_UNAVAILABLE, ERR_FORBIDDEN, ERR_INTERNAL. */
 MUST bool vending_credentials(struct call *c);

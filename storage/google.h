@@ -20,8 +20,9 @@ struct google_service {
 };
 
 /* Of the credentials only the token is set, and id: the project, "" where nobody names it. Asked
- * once. ERR_UNAVAILABLE: the service did not answer or is in trouble; ERR_INTERNAL: it refused, was
- * not understood, or what it was to be asked with is wrong. Caller: credentials_unref. */
+ * once. ERR_UNAVAILABLE: the service did not answer or is in trouble; ERR_KEYS_REFUSED;
+ * ERR_INTERNAL: it was not understood, or what it was to be asked with is wrong. Caller:
+ * credentials_unref. */
 
 /* json: what Google hands out as the key of a service account. Its address of the token service is
  * not trusted: it must be Google's, or the service's. */

@@ -41,7 +41,8 @@ bool sign_preferred(const struct store *s);
 /* For a folder as vend_get takes it. Where the store hands out keys of a role, those for the folder
  * sign, so that nothing else is reached whatever was signed; else the warehouse's own.
  * ERR_STORE_BAD_URI: the request is not understood; ERR_STORE_DENIED: it is none that is signed, or
- * not for this folder; in the fast lane ERR_WOULD_BLOCK; ERR_UNAVAILABLE, ERR_INTERNAL: no keys. */
+ * not for this folder; in the fast lane ERR_WOULD_BLOCK; ERR_UNAVAILABLE, ERR_KEYS_REFUSED,
+ * ERR_INTERNAL: no keys. */
 MUST bool sign_request(struct arena *a, struct store *s, struct str folder, enum vend_access access,
     const struct sign_request *rq, struct sign_answer *out, struct err *err);
 /* Errors as sign_request. */

@@ -78,7 +78,10 @@ static bool refused(struct arena *a, const struct sts_role *role, const struct e
     struct str message = xml_words(a, buf_view(&rs->body), "Message");
     bool later = rs->status == 429 || rs->status >= 500 || str_eq(code, STR("Throttling")) ||
                  str_eq(code, STR("IDPCommunicationError"));
-    return err_set(err, later ? ERR_UNAVAILABLE : ERR_INTERNAL,
+    enum err_kind kind = later               ? ERR_UNAVAILABLE
+                         : rs->status >= 400 ? ERR_KEYS_REFUSED
+                                             : ERR_INTERNAL;
+    return err_set(err, kind,
         "the token service %.*s answered %d%s%.*s%s%.*s when asked for the role %.*s",
         STR_ARG(at->host), rs->status, code.p ? " " : "", STR_ARG(code), message.p ? ": " : "",
         STR_ARG(message), STR_ARG(role->arn));

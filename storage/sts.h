@@ -27,8 +27,8 @@ struct sts_role {
     int duration_s;         /* 0: the service's own */
 };
 
-/* Sent once. ERR_UNAVAILABLE: the service did not answer or is in trouble; ERR_INTERNAL: it refused
- * or was not understood. The keys are those of somebody who may assume the role. */
+/* Sent once. ERR_UNAVAILABLE: the service did not answer or is in trouble; ERR_KEYS_REFUSED;
+ * ERR_INTERNAL: it was not understood. The keys are those of somebody who may assume the role. */
 MUST bool sts_assume_role(const struct sts_service *service, const struct credentials *keys,
     const struct sts_role *role, struct credentials **out, struct err *err);
 /* By a token of an identity provider that the role trusts; nothing is signed. No external id. */

@@ -31,7 +31,7 @@ bool vend_offered(const struct store *s);
  * one thread for all who want the same; in the fast lane ERR_WOULD_BLOCK instead. Strings live in
  * the arena, and are wiped with it.
  * ERR_STORE_BAD_URI, ERR_STORE_DENIED: no keys can be given for this place; ERR_UNAVAILABLE: not
- * now; ERR_INTERNAL: the token service refused. */
+ * now; ERR_KEYS_REFUSED: the token service refuses, in its words; ERR_INTERNAL. */
 MUST bool vend_get(struct arena *a, struct store *s, struct str uri, enum vend_access access,
     struct vended *out, struct err *err);
 /* Do vended keys work inside of their folder, and nowhere else? Beneath the base two folders are

@@ -105,7 +105,9 @@ static bool ask_key(struct arena *a, struct adls *s, const struct azure_sas *sas
         return true;
     metric_add(METRIC_vend_failures_total, 1);
     err_wrap(err, "asking the account for a key of its user");
-    return err->kind != ERR_UNAVAILABLE ? err_as(err, ERR_INTERNAL) : false;
+    if (err->kind == ERR_UNAVAILABLE)
+        return false;
+    return err_as(err, err->kind == ERR_STORE_DENIED ? ERR_KEYS_REFUSED : ERR_INTERNAL);
 }
 
 /* --- the signature -----------------------------------------------------------------------------

@@ -52,6 +52,7 @@
     X(STORE_NOT_FOUND, 0, "", LOG_DEBUG)                                                           \
     X(STORE_EXISTS, 0, "", LOG_DEBUG)                                                              \
     X(STORE_DENIED, 0, "", LOG_WARN)                                                               \
+    X(KEYS_REFUSED, 0, "", LOG_WARN)                                                               \
     X(STORE_BAD_URI, 0, "", LOG_INFO)
 
 enum err_kind {

@@ -179,6 +179,9 @@ def test_one_key_of_the_user_for_half_its_life(firn, azure):
     other = api.table(api.new_namespace())
     other.load(**ASKS).expect(429, 503)
     other.load().ok()
+    azure.user_key = lambda request: error(403, "AuthorizationPermissionMismatch")
+    for answer in (other.load(**ASKS), api.get(other.path + "/credentials")):
+        assert "Mismatch" not in answer.fails(403, "ForbiddenException", contains="token service refuses")["message"]
     azure.user_key = real
     assert signed(azure, other).sas != first
     api.close()

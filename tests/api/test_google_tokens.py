@@ -169,6 +169,9 @@ def test_clients_while_the_token_service_is_away(firn, google):
     assert table.load(**ASKS).ok().json["config"] == config
     other.load(**ASKS).expect(429, 503)
     other.load().ok()
+    google.mode = "refuses"
+    for answer in (other.load(**ASKS), api.get(other.path + "/credentials")):
+        assert "invalid_grant" not in answer.fails(403, "ForbiddenException", contains="token service refuses")["message"]
     google.mode = "good"
     eventually(lambda: other.load(**ASKS).status == 200)
     api.close()

@@ -468,7 +468,7 @@ START_TEST(test_adls_vend__the_service_refuses)
     struct vended v = {0};
     play_application(steps, ARRAY_LEN(steps));
     ck_assert(!vend_get(a, s, STR(BASE "/t"), VEND_WRITE, &v, &err));
-    ck_assert(err.kind == ERR_INTERNAL && strstr(err.msg, "AuthorizationPermissionMismatch"));
+    ck_assert(err.kind == ERR_KEYS_REFUSED && strstr(err.msg, "AuthorizationPermissionMismatch"));
     ck_assert(!vend_get(a, s, STR(BASE "/t"), VEND_WRITE, &v, &err));
     ck_assert(err.kind == ERR_INTERNAL && strstr(err.msg, "no user delegation key"));
 }

@@ -236,8 +236,8 @@ START_TEST(test_google_key__refused)
         {.answer = ANSWER("200 OK", "", "{\"access_token\":\"hidden\"}")},
         {.answer = ANSWER("200 OK", "", "{\"access_token\":\"hidden\",\"expires_in\":-1}")});
     struct str json = key_json("service_account", pem, NULL);
-    fails(by_key(json), ERR_INTERNAL, "/token answered 400 invalid_grant: account not found");
-    fails(by_key(json), ERR_INTERNAL, "answered 403: no permission");
+    fails(by_key(json), ERR_KEYS_REFUSED, "/token answered 400 invalid_grant: account not found");
+    fails(by_key(json), ERR_KEYS_REFUSED, "answered 403: no permission");
     fails(by_key(json), ERR_UNAVAILABLE, "answered 500");
     fails(by_key(json), ERR_UNAVAILABLE, "answered 429");
     fails(by_key(json), ERR_INTERNAL, "has no JSON");
@@ -396,7 +396,7 @@ START_TEST(test_google_machine__has_no_account)
 {
     AUTO(credentials_unref) struct credentials *c = NULL;
     PLAY({.answer = ANSWER("404 Not Found", METADATA, "")});
-    fails(by_machine(&c), ERR_INTERNAL, "answered 404");
+    fails(by_machine(&c), ERR_KEYS_REFUSED, "answered 404");
     ck_assert_uint_eq(stub_count(), 1);
 }
 END_TEST

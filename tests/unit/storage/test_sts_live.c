@@ -197,7 +197,7 @@ static void refused(const char *id, const char *secret, const char *arn)
     const struct sts_service at_service = service();
     const struct sts_role role = {.arn = str_from(arn), .session = STR("firn-test")};
     ck_assert(!sts_assume_role(&at_service, by, &role, &out, &err));
-    ck_assert_msg(err.kind == ERR_INTERNAL, "%s: %s", err_name(err.kind), err.msg);
+    ck_assert_msg(err.kind == ERR_KEYS_REFUSED, "%s: %s", err_name(err.kind), err.msg);
     ck_assert_msg(strstr(err.msg, "when asked for the role "), "%s", err.msg);
     ck_assert(!strstr(err.msg, secret));
 }

@@ -198,7 +198,7 @@ START_TEST(test_vend__failures_are_not_kept)
     stub_stop();
     struct store_conf conf = conf_of(stub_start(bad, ARRAY_LEN(bad)));
     open_store(&conf);
-    refused("s3://b/w/t", ERR_INTERNAL);
+    refused("s3://b/w/t", ERR_KEYS_REFUSED);
     refused("s3://b/w/t", ERR_UNAVAILABLE); /* tried twice */
     (void)given("s3://b/w/t");
     ck_assert_uint_eq(stub_count(), 4);
