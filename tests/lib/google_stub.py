@@ -189,6 +189,10 @@ def error(status, message, reason):
     return status, {"Content-Type": "application/json"}, json.dumps(body).encode()
 
 
+def not_new():
+    return error(412, "At least one of the pre-conditions you specified did not hold.", "conditionNotMet")
+
+
 def found(body):
     return 200, {"Content-Type": "application/json"}, json.dumps(body).encode()
 
@@ -248,6 +252,7 @@ class Google(Service):
         self.pod_token = "pod-" + secrets.token_hex(16)  # of another identity provider
         hold(self.pod_token, *self.account.key.splitlines()[1:-1])
         self.lock = threading.Lock()
+        self.naming = threading.Lock()  # one write at a time whose name must be free
         self.tokens = {}
         self.uploads = set()  # that were begun
         self.objects = {}
@@ -401,6 +406,13 @@ class Google(Service):
         raise AssertionError
 
     def forward(self, request):
+        act = Act.of(request)
+        if not act or act.what != "create" or act.over:
+            return self.pass_on(request)
+        with self.naming:  # the emulator passes over the condition of an upload in one piece
+            return not_new() if self.exists(act) else self.pass_on(request)
+
+    def pass_on(self, request):
         dropped = ("host", "connection", "content-length", "transfer-encoding", "authorization")
         headers = {k: v for k, v in request.headers.items() if k.lower() not in dropped}
         headers["Host"] = self.url.removeprefix("http://")
@@ -426,7 +438,7 @@ class Google(Service):
         there = self.objects.get(act.name)
         if act.what == "create":
             if there is not None and not act.over:
-                return error(412, "At least one of the pre-conditions you specified did not hold.", "conditionNotMet")
+                return not_new()
             self.objects[act.name] = request.body
             return found({"name": act.name, "size": str(len(request.body))})
         if there is None:
