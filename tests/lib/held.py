@@ -10,7 +10,8 @@ import urllib.parse
 
 SHORTEST = 12  # what is shorter is found by accident
 # members whose business it is to hold one
-GIVEN = re.compile(rb'"(?:s3\.secret-access-key|s3\.session-token|x-amz-security-token|gcs\.oauth2\.token)"\s*:\s*\[?\s*"([^"]*)"', re.I)
+GIVEN = re.compile(rb'"(?:s3\.secret-access-key|s3\.session-token|x-amz-security-token|gcs\.oauth2\.token'
+                   rb'|adls\.sas-token(?!-expires)[^"]*)"\s*:\s*\[?\s*"([^"]*)"', re.I)
 
 _held = set()
 
