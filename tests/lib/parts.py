@@ -255,7 +255,9 @@ def s3(run):
 def rgw(run):
     # RGW 16 takes no checksums behind a body; clients on newer SDKs have to be told
     env = storage_s3(run, run.rgw()) | {"AWS_REQUEST_CHECKSUM_CALCULATION": "when_required"}
-    api(run, "release", "-k", "table or commit or vending or signing", env=run.postgres().environment() | env)
+    env |= run.postgres().environment()
+    api(run, "release", "-k", "table or commit or vending or signing", env=env)
+    story(run, "pyiceberg", env, "--vended")
 
 
 # What writes, lists, deletes and tries a store.
@@ -441,7 +443,7 @@ PARTS = (
          ("build",)),
     Part("large", "histories, namespaces, schemas and maps as large as they get", large, PG, ("build",)),
     Part("fuzz", "corpora and a short run of every fuzz target", fuzz, ("build", "clang"), ("build",)),
-    Part("rgw", "object storage and tables on Ceph RGW", rgw, (*PG, "rgw"), ("build",)),
+    Part("rgw", "object storage, tables and PyIceberg on Ceph RGW", rgw, (*PG, "rgw"), ("build",)),
     Part("s3", "object storage on SeaweedFS, botocore judges signatures", s3, BUILD, ("build",)),
     Part("versitygw", "object storage on versitygw, which is strict about signatures", versitygw,
          (*BUILD, "versitygw"), ("build",)),
