@@ -291,6 +291,7 @@ def test_objects(field):
     """Put, get, parts of it, head, delete; names of every kind."""
     for name in ("a", "k=é %/b+c", "p=a%2Fb/x", "~-._!*'();:@&=$,[]", "%41", "a ? b#c", "日本/ü", "a..b/...c"):
         uri = field.inside("data/" + name)
+        assert field.ask("GET", uri).ok().json["uri"] == uri
         assert field.send("PUT", uri, {"Content-Type": "text/plain"}, data=name.encode())[0] == 200
         assert field.api.store.read(f"s3://{field.bucket}/{field.key}/data/{name}") == name.encode()
         assert field.send("GET", uri) == (200, name.encode())
@@ -601,6 +602,14 @@ def test_tables_that_are_not_there(api, field, ns):
     signer = Signer(api, dropped)
     api.drop(ns, dropped.name).expect(204)
     signer.refused("GET", signer.inside("a"), 404)
+
+
+def test_no_route_for_all_tables(field):
+    """What Java before 1.11 takes when it is told no other: no table is named there whose files these are."""
+    asked = {"method": "GET", "uri": field.inside("data/a"), "region": field.config["client.region"], "headers": {}}
+    field.api.post(field.path, asked).ok()
+    for path in ("/v1/aws/s3/sign", "/v1/main/aws/s3/sign"):
+        field.api.post(path, asked).fails(404)
 
 
 def test_requests_that_are_none(field):
