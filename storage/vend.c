@@ -323,6 +323,17 @@ static bool asks_for_keys(const struct store_conf *conf)
            conf->gcs_vend != STORE_GCS_NOTHING;
 }
 
+/* Nothing is limited to a folder then, and so there is nothing that a trial could find. */
+static void warn_of_own(struct store *s, const struct store_conf *conf)
+{
+    static const char text[] = "vend-static: whoever may load one table is given the warehouse's "
+                               "own keys, and can read and change everything that they reach";
+    if (conf->sign == STORE_SIGN_ONLY)
+        return;
+    store__warn(s, text);
+    log_write(LOG_WARN, "vend", "%.*s: %s", STR_ARG(store_base(s)), text);
+}
+
 bool vend__new(struct store *s, const struct store_conf *conf, struct vend **out, struct err *err)
 {
     const struct vend_kind *kind = kind_of(s);
@@ -335,6 +346,8 @@ bool vend__new(struct store *s, const struct store_conf *conf, struct vend **out
         TRY(kind->way(conf, &way, err));
     if (way == VEND_NONE)
         return true;
+    if (way == VEND_OWN)
+        warn_of_own(s, conf);
     struct vend *v = xcalloc(1, sizeof(*v));
     v->store = s;
     v->kind = kind;

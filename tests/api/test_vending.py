@@ -467,12 +467,17 @@ def test_static_keys_only_when_asked_for(api, server):
     body = described(api, **{"vend-static": True})
     del body["storage"]["vend-role-arn"]
     house = api.post(ROOT, body).ok().json
+    told = house["warning"], api.post(f"{ROOT}/{house['name']}/check").ok().json["warning"]
+    assert all("vend-static" in words for words in told)
     path, _ = table_in(api, house)
     _, config = credentials(server, api.get(path, **ASKS))
+    assert f"{body['base-location']}: {told[0]}" in server.log_text()
     assert config["s3.access-key-id"] == api.store.access_key
     assert config["s3.secret-access-key"] == api.store.secret_key
     assert not {"s3.session-token", "expiration-time", "client.refresh-credentials-endpoint"} & set(config)
     plain = described(api) | {"delegation": []}
     plain["storage"] |= {"vend-static": True}
-    path, _ = table_in(api, api.post(ROOT, plain).ok().json)
+    house = api.post(ROOT, plain).ok().json
+    assert "warning" not in house
+    path, _ = table_in(api, house)
     nothing(api.get(path, **ASKS))

@@ -241,10 +241,11 @@ START_TEST(test_vend__static_keys)
     struct store_conf conf = conf_of("http://store.example");
     conf.vend_role_arn = NULL;
     open_store(&conf);
-    ck_assert(!vend_offered(store));
+    ck_assert(!vend_offered(store) && !store_warning(store).p);
     store_close(&store);
     conf.vend_static = STORE_SHARE_KEYS;
     open_store(&conf);
+    ck_assert_ptr_nonnull(strstr(store_warning(store).p, "vend-static"));
     struct vended v = given("s3://b/w/t");
     ck_assert(str_eq(v.id, STR("AKIA")) && str_eq(v.secret, STR("hidden")) && !v.token.p);
     ck_assert(v.expires_ms == 0 && v.fresh_ms > clock_ms());
