@@ -82,7 +82,8 @@ def test_a_leak_would_be_seen(tmp_path, monkeypatch):
             check_secrets(Answer("GET", "/v1/x", 500, [], body))
     with pytest.raises(AssertionError):
         check_secrets(Answer("GET", "/v1/x", 200, [("X-A", secret)], b""))
-    check_secrets(Answer("GET", "/v1/x", 200, [], b'{"config":{"s3.secret-access-key":"' + secret.encode() + b'"}}'))
+    for name in (b"s3.secret-access-key", b"gcs.oauth2.token", b"adls.sas-token", b"adls.sas-token.a.dfs.core.windows.net"):
+        check_secrets(Answer("GET", "/v1/x", 200, [], b'{"config":{"' + name + b'":"' + secret.encode() + b'"}}'))
     listed = tmp_path / "held"
     listed.write_text(secret + "\n")
 
