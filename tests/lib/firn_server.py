@@ -577,6 +577,11 @@ class Server:
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", status).group(1))
 
+    def cpu_seconds(self):
+        """What the process has used; other than the clock it does not know how busy the machine is."""
+        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def log_text(self):
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
