@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "apart.h"
 #include "arena.h"
 #include "base.h"
 #include "catalog.h"
@@ -51,6 +52,7 @@ static bool db_failed(struct err *err)
 struct house {
     struct sql_warehouse row;
     json_t *profile;    /* NULL: the settings describe it */
+    bool moved;         /* its base is another one than the row in the database has */
     struct str keys;    /* that came with the request, as they are sealed; absent: none */
     struct str warning; /* of a trial of its storage */
 };
@@ -157,20 +159,13 @@ bool manage_list(struct arena *a, const struct manage *m, struct str *out, struc
     return true;
 }
 
-/* A table that lies in two warehouses' bases would be each one's to delete. */
-static bool apart(struct arena *a, const struct house *other, void *arg, struct err *err)
+/* Told before the storage is tried; the database holds to it when the row is written. */
+static bool lies_apart(struct arena *a, const struct house *other, void *arg, struct err *err)
 {
     const struct house *h = arg;
-    struct location mine, theirs;
 
-    if (other->row.id == h->row.id || !location_identity(a, other->row.base, &theirs, err))
-        return true;
-    TRY(location_identity(a, h->row.base, &mine, err));
-    if (!location_within(&mine, &theirs) && !location_within(&theirs, &mine))
-        return true;
-    return err_set(err, ERR_CONFLICT,
-        "/base-location: %.*s overlaps %.*s, the base of the warehouse %.*s", STR_ARG(h->row.base),
-        STR_ARG(other->row.base), STR_ARG(other->row.name));
+    (void)a;
+    return apart(&h->row, &other->row, err);
 }
 
 /* --- what was asked for ------------------------------------------------------------------------
@@ -215,8 +210,11 @@ static bool apply(struct arena *a, struct house *h, const json_t *body, struct e
         h->row.name = arena_dup(a, text_of(body, "name"));
         TRY(check_name(h->row.name, err));
     }
-    if (text_of(body, "base-location").p)
-        h->row.base = arena_dup(a, without_slash(text_of(body, "base-location")));
+    struct str base = without_slash(text_of(body, "base-location"));
+    if (base.p && !str_eq(base, h->row.base)) {
+        h->moved = true;
+        h->row.base = arena_dup(a, base);
+    }
     const json_t *active = json_object_get(body, "active");
     if (json_is_boolean(active))
         h->row.active = json_is_true(active);
@@ -298,10 +296,11 @@ static bool settle(
 {
     TRY(profile_check(a, m->conf, h->row.base, h->profile, err));
     TRY(name_is_free(a, m, h, err));
-    TRY(each(a, m, apart, h, err));
+    h->row.profile = dump(a, h->profile);
+    if (h->moved)
+        TRY(each(a, m, lies_apart, h, err));
     if (touches_storage(body))
         TRY(try_storage(a, m, h, err));
-    h->row.profile = dump(a, h->profile);
     return true;
 }
 
@@ -314,6 +313,12 @@ static bool taken(const struct house *h, struct err *err)
         return err_set(
             err, ERR_ALREADY_EXISTS, "Warehouse already exists: %.*s", STR_ARG(h->row.name));
     return db_failed(err);
+}
+
+/* Nothing was written, and nothing will be. */
+static bool refused(const struct err *err)
+{
+    return err->kind == ERR_DB_UNIQUE || err->kind == ERR_CONFLICT;
 }
 
 static bool keep_keys(struct arena *a, const struct manage *m, const struct house *h,
@@ -341,11 +346,11 @@ bool manage_create(
         return profile_keys_missing(h.profile, err);
     TRY(settle(a, m, &h, body, err));
     TRY(keep_keys(a, m, &h, &kept, err));
-    if (sql_warehouse_insert(m->sql, &h.row, err)) {
+    if (sql_warehouse_insert(m->sql, &h.row, apart, err)) {
         *out = show(a, &h);
         return true;
     }
-    if (h.keys.p && err->kind == ERR_DB_UNIQUE)
+    if (h.keys.p && refused(err))
         secrets_restore(m->secrets, &kept);
     return taken(&h, err);
 }
@@ -366,10 +371,10 @@ static bool swap(struct arena *a, const struct manage *m, struct house *h, struc
     struct secret_kept kept;
 
     TRY(keep_keys(a, m, h, &kept, err));
-    bool ok = sql_warehouse_set(m->sql, &h->row, &swapped, err);
+    bool ok = sql_warehouse_set(m->sql, &h->row, h->moved ? apart : NULL, &swapped, err);
     if (ok && swapped)
         return true;
-    if (h->keys.p && (ok || err->kind == ERR_DB_UNIQUE))
+    if (h->keys.p && (ok || refused(err)))
         secrets_restore(m->secrets, &kept);
     return ok ? err_set(
                     err, ERR_CONFLICT, "Warehouse %.*s was changed meanwhile", STR_ARG(h->row.name))

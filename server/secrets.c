@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "arena.h"
 #include "config.h"
 #include "log.h"
@@ -252,7 +253,7 @@ static bool need_warehouse(
     if (s->warehouse != 0)
         return true;
     TRY(sql_warehouse_ensure(
-        a, s->sql, str_from(conf->warehouse_name), str_from(conf->warehouse), &w, err));
+        a, s->sql, str_from(conf->warehouse_name), str_from(conf->warehouse), apart, &w, err));
     s->warehouse = w.id;
     return true;
 }

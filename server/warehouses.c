@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "apart.h"
 #include "arena.h"
 #include "base.h"
 #include "cache.h"
@@ -66,7 +67,7 @@ static bool open_home(struct warehouses *w, struct err *err)
     profile_of_settings(a, w->conf, w->secrets, &conf);
     TRY(store_open(&conf, &store, err));
     TRY(sql_warehouse_ensure(
-        a, w->sql, str_from(w->conf->warehouse_name), store_base(store), &row, err));
+        a, w->sql, str_from(w->conf->warehouse_name), store_base(store), apart, &row, err));
     return make_catalog(w, TAKE(a), &row, conf.allowed, TAKE(store), &w->home, err);
 }
 

@@ -72,10 +72,6 @@ struct sql_warehouse {
     bool active;
     int64_t version; /* another one after every change */
 };
-/* The row by that name, made if it is missing; its base is updated to the given one.
- * ERR_BAD_REQUEST: the name is that of a warehouse with a profile. */
-MUST bool sql_warehouse_ensure(struct arena *a, struct sql *s, struct str name, struct str base,
-    struct sql_warehouse *out, struct err *err);
 
 /* --- namespaces: path = levels joined by 0x1F ----------------------------------------------------
  */

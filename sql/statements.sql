@@ -53,6 +53,15 @@ INSERT INTO schema_version (version, applied_ms) VALUES ($1, $2)
 
 -- --- warehouses ---------------------------------------------------------------------------------
 
+-- Who makes a row or moves its base looks at all others first, one after the other. The number is
+-- arbitrary; the lock ends with the transaction.
+-- name: warehouse_lock.pg () -> locked
+SELECT 1 AS locked FROM pg_advisory_xact_lock(4061193870413)
+
+-- BEGIN IMMEDIATE was the lock.
+-- name: warehouse_lock.lite () -> locked
+SELECT 1 AS locked
+
 -- No row: the name belongs to a warehouse with a profile.
 -- name: warehouse_ensure (id, name, uuid, base) -> id, name, uuid, base
 INSERT INTO warehouse (id, name, uuid, base) VALUES ($1, $2, $3, $4)

@@ -5,6 +5,7 @@ static const char *const ping_columns[] = {"one"};
 static const char *const migrate_lock_columns[] = {"locked"};
 static const char *const schema_present_columns[] = {"present"};
 static const char *const schema_get_columns[] = {"version"};
+static const char *const warehouse_lock_columns[] = {"locked"};
 static const char *const warehouse_ensure_columns[] = {"id", "name", "uuid", "base"};
 static const char *const warehouse_get_columns[] = {"id", "name", "uuid", "base"};
 static const char *const warehouse_find_columns[] = {"id", "name", "uuid", "base", "profile", "active", "version"};
@@ -159,6 +160,16 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
             "INSERT INTO schema_version (version, applied_ms) VALUES ($1, $2)",
         .params = 2,
         .columns = 0,
+    },
+    [STMT_WAREHOUSE_LOCK] = {
+        .name = "warehouse_lock",
+        .text[ENGINE_PG] =
+            "SELECT 1 AS locked FROM pg_advisory_xact_lock(4061193870413)",
+        .text[ENGINE_LITE] =
+            "SELECT 1 AS locked",
+        .params = 0,
+        .columns = 1,
+        .column_names = warehouse_lock_columns,
     },
     [STMT_WAREHOUSE_ENSURE] = {
         .name = "warehouse_ensure",

@@ -13,32 +13,6 @@ static bool write_once(struct arena *a, struct sql *s, enum stmt stmt, const str
     return sql__once(a, s, DB_WRITE, &r, rows, err);
 }
 
-bool sql_warehouse_ensure(struct arena *a, struct sql *s, struct str name, struct str base,
-    struct sql_warehouse *out, struct err *err)
-{
-    char uuid[UUID_TEXT + 1];
-    struct rows rows;
-
-    uuid_v4(uuid);
-    const struct param p[] = {number_param(uuid_row_id()), text_param(name),
-        text_param(str_from(uuid)), text_param(base)};
-
-    TRY(write_once(a, s, STMT_WAREHOUSE_ENSURE, p, &rows, err));
-    if (rows.n == 0)
-        return err_set(err, ERR_BAD_REQUEST,
-            "The default warehouse cannot be called %.*s: another warehouse has this name",
-            STR_ARG(name));
-    *out = (struct sql_warehouse){
-        .id = rows_i64(&rows, 0, WAREHOUSE_ENSURE_ID),
-        .name = rows_str(&rows, 0, WAREHOUSE_ENSURE_NAME),
-        .uuid = rows_str(&rows, 0, WAREHOUSE_ENSURE_UUID),
-        .base = rows_str(&rows, 0, WAREHOUSE_ENSURE_BASE),
-        .profile = STR(""),
-        .active = true,
-    };
-    return true;
-}
-
 bool sql_warehouse_get(
     struct arena *a, struct sql *s, struct str name, struct sql_warehouse **out, struct err *err)
 {
@@ -110,14 +84,130 @@ bool sql_warehouse_page(struct arena *a, struct sql *s, struct str after, size_t
     return true;
 }
 
-bool sql_warehouse_insert(struct sql *s, const struct sql_warehouse *w, struct err *err)
+/* --- rows whose base is new --- */
+
+enum { PAGE = 100 };
+
+struct placing {
+    const struct sql_warehouse *w;
+    sql_beside_fn *beside; /* NULL: the base is not looked at */
+    enum stmt stmt;
+    const struct param *params;
+    size_t written;     /* rows */
+    struct err refused; /* why the row cannot be so */
+};
+
+/* The reason stands whatever becomes of the rollback: the lock was held when it was found. */
+static bool refuse(struct unit *u, struct placing *p, struct err *err)
 {
-    AUTO(arena_free) struct arena *a = arena_new();
-    const struct param p[] = {number_param(w->id), text_param(w->name), text_param(w->uuid),
-        text_param(w->base), text_param(w->profile), number_param(w->version)};
+    p->refused = *err;
+    err_clear(err);
+    u->end = UNIT_ABANDON;
+    return true;
+}
+
+static bool page_fits(
+    struct unit *u, struct placing *p, struct str *after, size_t *n, struct err *err)
+{
+    const struct param params[] = {text_param(*after), number_param(PAGE)};
     struct rows rows;
 
-    return write_once(a, s, STMT_WAREHOUSE_INSERT, p, &rows, err);
+    TRY(unit_exec(u, STMT_WAREHOUSE_PAGE, params, &rows, err));
+    *n = rows.n;
+    for (size_t i = 0; i < rows.n && u->end == UNIT_COMMIT; i++) {
+        struct sql_warehouse other = row_of(&rows, i);
+        *after = other.name;
+        if (other.id != p->w->id && !p->beside(p->w, &other, err))
+            TRY(refuse(u, p, err));
+    }
+    return true;
+}
+
+static bool place_in(struct unit *u, void *work, struct err *err)
+{
+    struct placing *p = work;
+    struct str after = STR("");
+    struct rows rows;
+    size_t n = PAGE;
+
+    p->refused = (struct err){.kind = ERR_NONE};
+    TRY(unit_exec(u, STMT_WAREHOUSE_LOCK, NULL, &rows, err));
+    while (p->beside && n == PAGE && u->end == UNIT_COMMIT)
+        TRY(page_fits(u, p, &after, &n, err));
+    if (u->end != UNIT_COMMIT)
+        return true;
+    if (!unit_exec(u, p->stmt, p->params, &rows, err))
+        return err->kind == ERR_DB_UNIQUE && refuse(u, p, err);
+    p->written = rows.n;
+    return true;
+}
+
+/* The statement may be carried out twice: the commit of an attempt may have been lost. */
+static bool place_row(struct sql *s, struct placing *p, struct err *err)
+{
+    const struct sql_change by = {.deadline_us = 0};
+    struct unit u = {.s = s, .by = &by, .effect = EFFECT_WRITE};
+
+    TRY(sql__unit(&u, place_in, p, err));
+    if (p->refused.kind == ERR_NONE)
+        return true;
+    *err = p->refused;
+    return false;
+}
+
+/* Another process may have made it meanwhile, with a profile. */
+static bool ensured(
+    const struct sql_warehouse *w, struct str name, struct sql_warehouse *out, struct err *err)
+{
+    if (!w || w->profile.n > 0)
+        return err_set(err, ERR_BAD_REQUEST,
+            "The default warehouse cannot be called %.*s: another warehouse has this name",
+            STR_ARG(name));
+    *out = *w;
+    return true;
+}
+
+static bool find_named(
+    struct arena *a, struct sql *s, struct str name, struct sql_warehouse **out, struct err *err)
+{
+    TRY(sql_warehouse_find(a, s, name, out, err));
+    if (*out && !str_eq((*out)->name, name))
+        *out = NULL;
+    return true;
+}
+
+bool sql_warehouse_ensure(struct arena *a, struct sql *s, struct str name, struct str base,
+    sql_beside_fn *beside, struct sql_warehouse *out, struct err *err)
+{
+    struct sql_warehouse *w;
+    char uuid[UUID_TEXT + 1];
+
+    TRY(find_named(a, s, name, &w, err));
+    if (w && (w->profile.n > 0 || str_eq(w->base, base)))
+        return ensured(w, name, out, err);
+    uuid_v4(uuid);
+    const struct sql_warehouse fresh = {.id = w ? w->id : uuid_row_id(),
+        .name = name,
+        .uuid = str_from(uuid),
+        .base = base,
+        .profile = STR("")};
+    const struct param p[] = {number_param(fresh.id), text_param(fresh.name),
+        text_param(fresh.uuid), text_param(fresh.base)};
+    struct placing placing = {
+        .w = &fresh, .beside = beside, .stmt = STMT_WAREHOUSE_ENSURE, .params = p};
+    TRY(place_row(s, &placing, err));
+    TRY(find_named(a, s, name, &w, err));
+    return ensured(w, name, out, err);
+}
+
+bool sql_warehouse_insert(
+    struct sql *s, const struct sql_warehouse *w, sql_beside_fn *beside, struct err *err)
+{
+    const struct param p[] = {number_param(w->id), text_param(w->name), text_param(w->uuid),
+        text_param(w->base), text_param(w->profile), number_param(w->version)};
+    struct placing placing = {.w = w, .beside = beside, .stmt = STMT_WAREHOUSE_INSERT, .params = p};
+
+    return place_row(s, &placing, err);
 }
 
 int64_t sql_warehouse_version(void)
@@ -125,16 +215,16 @@ int64_t sql_warehouse_version(void)
     return uuid_row_id() >> 10;
 }
 
-bool sql_warehouse_set(struct sql *s, struct sql_warehouse *w, bool *swapped, struct err *err)
+bool sql_warehouse_set(
+    struct sql *s, struct sql_warehouse *w, sql_beside_fn *beside, bool *swapped, struct err *err)
 {
-    AUTO(arena_free) struct arena *a = arena_new();
     int64_t version = sql_warehouse_version();
     const struct param p[] = {number_param(w->id), number_param(w->version), number_param(version),
         text_param(w->name), text_param(w->base), text_param(w->profile), number_param(w->active)};
-    struct rows rows;
+    struct placing placing = {.w = w, .beside = beside, .stmt = STMT_WAREHOUSE_SET, .params = p};
 
-    TRY(write_once(a, s, STMT_WAREHOUSE_SET, p, &rows, err));
-    *swapped = rows.n == 1;
+    TRY(place_row(s, &placing, err));
+    *swapped = placing.written == 1;
     if (*swapped)
         w->version = version;
     return true;

@@ -10,7 +10,7 @@ import urllib.parse
 
 import pytest
 
-from firn_client import SLOWNESS, Api, enc, ns_path, set_properties, simple
+from firn_client import SLOWNESS, Api, enc, in_parallel, ns_path, set_properties, simple
 from firn_server import Server, local_path
 
 ROOT = "/management/v1/warehouses"
@@ -259,6 +259,77 @@ def test_overlapping_bases(api, house):
     for place in (base, base + "/deeper", base.rpartition("/")[0]):
         api.post(ROOT, described(api, "overlap") | {"base-location": place}).expect(403, 409)
     api.post(ROOT, described(api, f"w{secrets.token_hex(4)}") | {"base-location": base + "0"}).ok()
+
+
+@pytest.fixture
+def servers(server):
+    """Two processes on one database, where it can be shared."""
+    if server.db.kind == "sqlite":
+        yield [server]
+        return
+    with server.replica() as second:
+        yield [server, second]
+
+
+def race(servers, paths_and_bodies):
+    """All at once, in turn to each server."""
+    def one(i):
+        client = Api(servers[i % len(servers)])
+        try:
+            return client.post(*paths_and_bodies[i])
+        finally:
+            client.close()
+    return in_parallel(len(paths_and_bodies), one)
+
+
+def one_wins(api, answers, base):
+    """One is there and says so; the others were told why not."""
+    assert sorted(a.status for a in answers) == [200] + [409] * (len(answers) - 1), [str(a) for a in answers]
+    for answer in answers:
+        if answer.status == 409:
+            answer.fails(409, "ConflictException", contains="overlaps")
+    bases = [w["base-location"] for w in api.get(ROOT).ok().json["warehouses"]]
+    assert [b for b in bases if (b + "/").startswith(base + "/")] == [
+        a.json["base-location"] for a in answers if a.status == 200]
+
+
+INSIDE = ["", "/", "/in", "/in/deeper"]
+
+
+@pytest.mark.parametrize("inside", [[""], INSIDE])
+def test_race_of_creates_at_one_place(api, servers, inside):
+    """Equal bases, and bases around and inside one another, whatever server is asked: one warehouse is made."""
+    name = f"w{secrets.token_hex(4)}"
+    base = described(api, name)["base-location"]
+    one_wins(api, race(servers, [
+        (ROOT, described(api, f"{name}-{i}") | {"base-location": base + inside[i % len(inside)]})
+        for i in range(8)]), base)
+
+
+@pytest.mark.parametrize("inside", [[""], INSIDE])
+def test_race_of_moves_to_one_place(api, servers, inside):
+    """The same for bases that are changed."""
+    name = f"w{secrets.token_hex(4)}"
+    base = described(api, name)["base-location"]
+    for i in range(6):
+        api.post(ROOT, described(api, f"{name}-{i}")).ok()
+    one_wins(api, race(servers, [
+        (f"{ROOT}/{name}-{i}", {"base-location": base + inside[i % len(inside)]}) for i in range(6)]), base)
+
+
+def test_default_warehouse_in_anothers_base(api, server, house):
+    """A new one by settings does not start where another lies."""
+    def start(base):
+        env = server.environment() | {"FIRN_WAREHOUSE": base, "FIRN_WAREHOUSE_NAME": f"n{secrets.token_hex(4)}"}
+        return subprocess.run([server.binary, "serve"], env=env, text=True, capture_output=True, timeout=60)
+
+    if server.db.kind == "sqlite":
+        server.stop()  # one process at a time
+    for base in (house["base-location"], house["base-location"] + "/deeper"):
+        done = start(base)
+        assert done.returncode == 1 and "overlaps" in done.stderr and house["name"] in done.stderr, done
+    if server.db.kind == "sqlite":
+        server.start()
 
 
 def test_storage_that_does_not_work(api):

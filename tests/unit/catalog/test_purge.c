@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "purge_priv.h"
 #include "sql_keep.h"
+#include "sql_warehouse.h"
 
 enum { MANIFESTS = 2, FILES = 3 };
 
@@ -61,7 +62,8 @@ static void begin(void)
     must(store_open(&stc, &store, &err));
     cache = cache_new(1 << 20, 1 << 20);
     struct catalog_conf cc = {.sql = sql, .cache = cache, .transaction_tables = 1};
-    must(sql_warehouse_ensure(arena, sql, STR("main"), store_base(store), &cc.warehouse, &err));
+    must(sql_warehouse_ensure(
+        arena, sql, STR("main"), store_base(store), NULL, &cc.warehouse, &err));
     must(catalog_new(&cc, arena_new(), store, &catalog, &err));
     purge = purge_new(&(struct purge_conf){.catalog = catalog, .rate = 100000});
 }

@@ -1,5 +1,7 @@
 #include "fixture.h"
 
+#include "sql_warehouse.h"
+
 #include <libpq-fe.h>
 
 #include <stdio.h>
@@ -111,7 +113,7 @@ void fixture_open(struct fixture *f, int engine)
     fixture_init(f, engine);
     f->s = fixture_sql(f, f->database);
     ck_ok(f, sql_migrate(f->s, &f->err));
-    ck_ok(f, sql_warehouse_ensure(f->a, f->s, STR("main"), STR("s3://b/w"), &w, &f->err));
+    ck_ok(f, sql_warehouse_ensure(f->a, f->s, STR("main"), STR("s3://b/w"), NULL, &w, &f->err));
     f->warehouse = w.id;
 }
 

@@ -1,5 +1,7 @@
 #include "fixture.h"
 
+#include "sql_warehouse.h"
+
 #define SEP "\x1f"
 
 static struct sql_ns *get(struct fixture *f, const char *path)
@@ -152,7 +154,7 @@ START_TEST(test_ns__warehouses_do_not_see_each_other)
     fixture_open(&f, _i);
     ns_make(&f, "a");
     int64_t first = f.warehouse;
-    ck_ok(&f, sql_warehouse_ensure(f.a, f.s, STR("other"), STR("s3://c/w"), &w, &f.err));
+    ck_ok(&f, sql_warehouse_ensure(f.a, f.s, STR("other"), STR("s3://c/w"), NULL, &w, &f.err));
     f.warehouse = w.id;
     ck_assert(!get(&f, "a"));
     ns_make(&f, "a");

@@ -105,7 +105,8 @@ START_TEST(test_warehouse_get__by_name)
     struct sql_warehouse *w = NULL, made;
 
     fixture_open(&f, _i);
-    ck_ok(&f, sql_warehouse_ensure(f.a, f.s, STR("second"), STR("s3://b/two"), &made, &f.err));
+    ck_ok(
+        &f, sql_warehouse_ensure(f.a, f.s, STR("second"), STR("s3://b/two"), NULL, &made, &f.err));
     ck_ok(&f, sql_warehouse_get(f.a, f.s, STR("second"), &w, &f.err));
     ck_assert(w && w->id == made.id && str_eq(w->uuid, made.uuid));
     ck_str(w->base, "s3://b/two");

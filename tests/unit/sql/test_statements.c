@@ -1,6 +1,8 @@
 /* The statements themselves, the schema, opening and migrating. */
 #include "fixture.h"
 
+#include "sql_warehouse.h"
+
 #include <libpq-fe.h>
 #include <pthread.h>
 #include <sqlite3.h>
@@ -255,8 +257,8 @@ START_TEST(test_warehouse_ensure__same_row_new_base)
     struct sql_warehouse w, again;
 
     fixture_open(&f, _i);
-    ck_ok(&f, sql_warehouse_ensure(f.a, f.s, STR("x"), STR("s3://b/x"), &w, &f.err));
-    ck_ok(&f, sql_warehouse_ensure(f.a, f.s, STR("x"), STR("s3://b/y"), &again, &f.err));
+    ck_ok(&f, sql_warehouse_ensure(f.a, f.s, STR("x"), STR("s3://b/x"), NULL, &w, &f.err));
+    ck_ok(&f, sql_warehouse_ensure(f.a, f.s, STR("x"), STR("s3://b/y"), NULL, &again, &f.err));
     ck_assert_int_eq(w.id, again.id);
     ck_assert(str_eq(w.uuid, again.uuid));
     ck_str(again.base, "s3://b/y");

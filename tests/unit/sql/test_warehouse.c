@@ -30,7 +30,7 @@ static struct sql_warehouse make(struct fixture *f, const char *name)
 {
     struct sql_warehouse w = named(f, name);
 
-    ck_ok(f, sql_warehouse_insert(f->s, &w, &f->err));
+    ck_ok(f, sql_warehouse_insert(f->s, &w, NULL, &f->err));
     return w;
 }
 
@@ -59,7 +59,7 @@ START_TEST(test_warehouse_find__a_name_comes_before_a_base)
 
     fixture_open(&f, _i);
     struct sql_warehouse w = make(&f, "s3://b/x"), other = named(&f, "x");
-    ck_ok(&f, sql_warehouse_insert(f.s, &other, &f.err));
+    ck_ok(&f, sql_warehouse_insert(f.s, &other, NULL, &f.err));
     ck_assert_int_eq(find(&f, "s3://b/x")->id, w.id);
     fixture_close(&f);
 }
@@ -73,8 +73,8 @@ START_TEST(test_warehouse_insert__sent_twice_makes_one)
 
     fixture_open(&f, _i);
     struct sql_warehouse w = make(&f, "a"), same = named(&f, "a");
-    ck_ok(&f, sql_warehouse_insert(f.s, &w, &f.err));
-    ck_assert(!sql_warehouse_insert(f.s, &same, &f.err));
+    ck_ok(&f, sql_warehouse_insert(f.s, &w, NULL, &f.err));
+    ck_assert(!sql_warehouse_insert(f.s, &same, NULL, &f.err));
     ck_assert_int_eq(f.err.kind, ERR_DB_UNIQUE);
     ck_ok(&f, sql_warehouse_page(f.a, f.s, STR(""), 10, &page, &n, &f.err));
     ck_assert_uint_eq(n, 2); /* and that of the fixture */
@@ -95,13 +95,13 @@ START_TEST(test_warehouse_set__only_over_the_version_that_was_read)
     make(&f, "taken");
     first.name = STR("b");
     first.active = false;
-    ck_ok(&f, sql_warehouse_set(f.s, &first, &swapped, &f.err));
+    ck_ok(&f, sql_warehouse_set(f.s, &first, NULL, &swapped, &f.err));
     ck_assert(swapped && first.version != second.version);
     ck_assert(find(&f, "b") && !find(&f, "b")->active && !find(&f, "a"));
-    ck_ok(&f, sql_warehouse_set(f.s, &second, &swapped, &f.err));
+    ck_ok(&f, sql_warehouse_set(f.s, &second, NULL, &swapped, &f.err));
     ck_assert(!swapped);
     first.name = STR("taken");
-    ck_assert(!sql_warehouse_set(f.s, &first, &swapped, &f.err));
+    ck_assert(!sql_warehouse_set(f.s, &first, NULL, &swapped, &f.err));
     ck_assert_int_eq(f.err.kind, ERR_DB_UNIQUE);
     fixture_close(&f);
 }
@@ -139,9 +139,58 @@ START_TEST(test_warehouse_ensure__leaves_one_with_a_profile_alone)
 
     fixture_open(&f, _i);
     make(&f, "a");
-    ck_assert(!sql_warehouse_ensure(f.a, f.s, STR("a"), STR("s3://other"), &out, &f.err));
+    ck_assert(!sql_warehouse_ensure(f.a, f.s, STR("a"), STR("s3://other"), NULL, &out, &f.err));
     ck_assert_int_eq(f.err.kind, ERR_BAD_REQUEST);
     ck_str(find(&f, "a")->base, "s3://b/a");
+    fixture_close(&f);
+}
+END_TEST
+
+/* Stands for the rule of places: only one warehouse may have a base that begins so. */
+static bool not_two_in_c(
+    const struct sql_warehouse *w, const struct sql_warehouse *other, struct err *err)
+{
+    return !str_starts(w->base, STR("s3://c/")) || !str_starts(other->base, STR("s3://c/")) ||
+           err_set(err, ERR_CONFLICT, "beside %.*s", STR_ARG(other->name));
+}
+
+static void ck_beside(struct fixture *f, bool ok, const char *name)
+{
+    ck_assert(!ok);
+    ck_assert_int_eq(f->err.kind, ERR_CONFLICT);
+    ck_assert(strstr(f->err.msg, name));
+    err_clear(&f->err);
+}
+
+START_TEST(test_warehouse_beside__asked_of_all_others_and_of_no_other_row)
+{
+    struct sql_warehouse out, last;
+    struct fixture f;
+    bool swapped;
+
+    fixture_open(&f, _i);
+    for (int i = 0; i < 205; i++) /* more than two pages */
+        last = make(&f, arena_printf(f.a, "w%03d", i).p);
+    last.base = STR("s3://c/last");
+    ck_ok(&f, sql_warehouse_set(f.s, &last, not_two_in_c, &swapped, &f.err));
+    ck_assert(swapped);
+    last.base = STR("s3://c/moved"); /* it is not in its own way */
+    ck_ok(&f, sql_warehouse_set(f.s, &last, not_two_in_c, &swapped, &f.err));
+    struct sql_warehouse second = named(&f, "x"), free = named(&f, "y");
+    second.base = STR("s3://c/second");
+    ck_beside(&f, sql_warehouse_insert(f.s, &second, not_two_in_c, &f.err), "w204");
+    ck_assert_ptr_null(find(&f, "x"));
+    ck_ok(&f, sql_warehouse_insert(f.s, &free, not_two_in_c, &f.err));
+    free.base = STR("s3://c/free");
+    ck_beside(&f, sql_warehouse_set(f.s, &free, not_two_in_c, &swapped, &f.err), "w204");
+    ck_str(find(&f, "y")->base, "s3://b/y");
+    const struct str home = STR("s3://c/home");
+    ck_beside(
+        &f, sql_warehouse_ensure(f.a, f.s, STR("z"), home, not_two_in_c, &out, &f.err), "w204");
+    ck_assert_ptr_null(find(&f, "z"));
+    /* where it lay before it stays */
+    ck_ok(&f, sql_warehouse_ensure(f.a, f.s, STR("z"), home, NULL, &out, &f.err));
+    ck_ok(&f, sql_warehouse_ensure(f.a, f.s, STR("z"), home, not_two_in_c, &out, &f.err));
     fixture_close(&f);
 }
 END_TEST
@@ -154,6 +203,8 @@ static void add(TCase *tc)
     tcase_add_loop_test(tc, test_warehouse_set__only_over_the_version_that_was_read, 0, engines());
     tcase_add_loop_test(tc, test_warehouse_delete__an_empty_one_with_all_it_left, 0, engines());
     tcase_add_loop_test(tc, test_warehouse_ensure__leaves_one_with_a_profile_alone, 0, engines());
+    tcase_add_loop_test(
+        tc, test_warehouse_beside__asked_of_all_others_and_of_no_other_row, 0, engines());
 }
 
 int main(void)
