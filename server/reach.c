@@ -1,5 +1,7 @@
 #include "reach.h"
 
+#include <string.h>
+
 #include "base.h"
 
 static bool ends_nocase(struct str s, struct str end)
@@ -7,32 +9,76 @@ static bool ends_nocase(struct str s, struct str end)
     return s.n >= end.n && str_eq_nocase(str_sub(s, s.n - end.n, end.n), end);
 }
 
+/* An endpoint, or what a pattern says of one. */
 struct named {
-    struct str whole; /* "http://host:port" */
-    struct str host;  /* with the port, unless it is the scheme's own */
-    struct str bare;  /* without */
+    struct str scheme; /* absent: of any */
+    struct str host;   /* without the port; of a number the canonical form */
+    int64_t port;      /* 0: none is said */
+    char number[STORE_ADDRESS];
 };
+
+static bool read_port(struct str text, int64_t *out)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return false;
+    return str_to_i64(text, out) && *out > 0 && *out < 65536;
+}
+
+/* [SCHEME://]HOST[:PORT] */
+static bool read_named(struct str text, struct named *e)
+{
+    size_t scheme = str_find(text, '/');
+    *e = (struct named){.host = text};
+    if (scheme + 2 <= text.n) {
+        e->scheme = str_sub(text, 0, scheme);
+        e->host = str_sub(text, scheme + 2, text.n);
+    }
+    while (str_ends(e->host, STR("/")))
+        e->host.n--;
+    if (store_address(e->host, e->number)) {
+        e->host = str_from(e->number);
+        return true;
+    }
+    size_t end = str_starts(e->host, STR("[")) ? str_find(e->host, ']') : 0;
+    size_t colon = end + str_find(str_sub(e->host, end, e->host.n), ':');
+    if (end > 0 && end + 1 != colon)
+        return false;
+    if (colon < e->host.n && !read_port(str_sub(e->host, colon + 1, e->host.n), &e->port))
+        return false;
+    e->host = str_sub(e->host, 0, colon);
+    if (store_address(e->host, e->number))
+        e->host = str_from(e->number);
+    return true;
+}
+
+static int64_t own_port(struct str scheme)
+{
+    return str_eq_nocase(scheme, STR("https:")) ? 443 : 80;
+}
+
+enum ports { SAID_PORT, ANY_PORT };
 
 /* "*" is all, "*.example.org" what ends so, with any port; other words themselves: HOST[:PORT],
  * perhaps with the scheme. */
-static bool matches(struct str pattern, const struct named *e)
+static bool matches(struct str pattern, const struct named *e, enum ports unsaid)
 {
-    size_t scheme = str_find(e->whole, '/') + 2;
-    if (str_eq(pattern, STR("*")) || str_eq_nocase(pattern, e->host) ||
-        str_eq_nocase(pattern, e->whole) ||
-        str_eq_nocase(pattern, str_sub(e->whole, scheme, e->whole.n)))
+    struct named p;
+    if (str_eq(pattern, STR("*")))
         return true;
-    return str_starts(pattern, STR("*.")) && pattern.n > 2 &&
-           ends_nocase(e->bare, str_sub(pattern, 1, pattern.n));
+    if (str_starts(pattern, STR("*.")))
+        return pattern.n > 2 && ends_nocase(e->host, str_sub(pattern, 1, pattern.n));
+    if (!read_named(pattern, &p) || !str_eq_nocase(p.host, e->host) ||
+        (p.scheme.p && !str_eq_nocase(p.scheme, e->scheme)))
+        return false;
+    int64_t port = p.port ? p.port : own_port(e->scheme);
+    return (p.port == 0 && unsaid == ANY_PORT) || port == e->port;
 }
 
 /* What is not to be reached is not to be reached at any port. */
 static bool denied(struct str pattern, const struct named *e)
 {
-    if (!str_starts(pattern, STR("!")))
-        return false;
-    pattern = str_sub(pattern, 1, pattern.n);
-    return matches(pattern, e) || str_eq_nocase(pattern, e->bare);
+    return str_starts(pattern, STR("!")) && matches(str_sub(pattern, 1, pattern.n), e, ANY_PORT);
 }
 
 static enum store_reach judge(const struct config *conf, const struct named *e)
@@ -42,7 +88,7 @@ static enum store_reach judge(const struct config *conf, const struct named *e)
         struct str pattern = str_from(*p);
         if (denied(pattern, e))
             return STORE_REACH_NONE;
-        if (!matches(pattern, e))
+        if (!matches(pattern, e, SAID_PORT))
             continue;
         if (!str_eq(pattern, STR("*")))
             reach = STORE_REACH_PRIVATE;
@@ -52,14 +98,15 @@ static enum store_reach judge(const struct config *conf, const struct named *e)
     return reach;
 }
 
-static bool read_named(const char *endpoint, const char *member, struct named *e, struct err *err)
+static bool read_endpoint(
+    const char *endpoint, const char *member, struct named *e, struct err *err)
 {
-    e->whole = str_from(endpoint);
-    TRY(store_endpoint_host(e->whole, member, &e->host, err));
-    while (str_ends(e->whole, STR("/")))
-        e->whole.n--;
-    size_t end = str_starts(e->host, STR("[")) ? str_find(e->host, ']') : 0;
-    e->bare = str_sub(e->host, 0, end + str_find(str_sub(e->host, end, e->host.n), ':'));
+    struct str host;
+    TRY(store_endpoint_host(str_from(endpoint), member, &host, err));
+    if (!read_named(str_from(endpoint), e))
+        return err_set(err, ERR_INVALID_ARGUMENT, "%s: expected a port from 1 to 65535", member);
+    if (e->port == 0)
+        e->port = own_port(e->scheme);
     return true;
 }
 
@@ -69,7 +116,7 @@ enum store_reach reach_of(const struct config *conf, const char *endpoint)
     struct err ignored;
     if (!endpoint)
         return STORE_REACH_PRIVATE; /* AWS's own, which a network may have inside */
-    return read_named(endpoint, "", &e, &ignored) ? judge(conf, &e) : STORE_REACH_NONE;
+    return read_endpoint(endpoint, "", &e, &ignored) ? judge(conf, &e) : STORE_REACH_NONE;
 }
 
 bool reach_check(
@@ -78,7 +125,7 @@ bool reach_check(
     struct named e;
     if (!endpoint)
         return true;
-    if (!read_named(endpoint, member, &e, err))
+    if (!read_endpoint(endpoint, member, &e, err))
         return err_as(err, ERR_INVALID_ARGUMENT);
     return judge(conf, &e) != STORE_REACH_NONE ||
            err_set(err, ERR_FORBIDDEN,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base.h"
+#include "store.h"
 
 struct range {
     uint8_t bytes[16];
@@ -104,4 +105,42 @@ enum address address_of_text(const char *text)
     if (inet_pton(AF_INET, text, address) == 1)
         return of_four(address);
     return inet_pton(AF_INET6, text, address) == 1 ? of_six(address) : ADDRESS_IDENTITY;
+}
+
+/* As the resolver reads numbers: also 134744072, 0x8.010.2056. */
+static bool read_four(const char *text, struct in_addr *out)
+{
+    return strspn(text, "0123456789abcdefABCDEFxX.") == strlen(text) && inet_aton(text, out) == 1;
+}
+
+/* False: it is none. The one inside, where it is another spelling of an IPv4 address. */
+static bool read_six(const char *text, uint8_t *six, struct in_addr *inside, bool *is_four)
+{
+    if (inet_pton(AF_INET6, text, six) != 1)
+        return false;
+    *is_four = false;
+    for (size_t i = 0; i < ARRAY_LEN(holders) && !*is_four; i++) {
+        *is_four = holders[i].bits == 96 && holds(holders[i].bytes, 96, six);
+        memcpy(inside, six + holders[i].at, sizeof(*inside));
+    }
+    return true;
+}
+
+bool store_address(struct str host, char out[STORE_ADDRESS])
+{
+    char text[STORE_ADDRESS];
+    bool brackets = str_starts(host, STR("[")) && str_ends(host, STR("]"));
+    struct str bare = brackets ? str_sub(host, 1, host.n - 2) : host;
+    struct in_addr four;
+    uint8_t six[16];
+    bool is_four = true;
+
+    if (bare.n >= sizeof(text))
+        return false;
+    memcpy(text, bare.p, bare.n);
+    text[bare.n] = '\0';
+    if (!read_six(text, six, &four, &is_four) && (brackets || !read_four(text, &four)))
+        return false;
+    return inet_ntop(is_four ? AF_INET : AF_INET6, is_four ? (void *)&four : six, out,
+               STORE_ADDRESS) != NULL;
 }

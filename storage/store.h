@@ -101,6 +101,11 @@ bool location_within(const struct location *inner, const struct location *outer)
 /* The host of "http://host:port/", with its port unless that is the scheme's own; borrowed.
  * ERR_STORE_BAD_URI names `what` and does not show the text, which may hold a password. */
 MUST bool store_endpoint_host(struct str uri, const char *what, struct str *host, struct err *err);
+/* The numeric address that a host is, in one form for all its spellings: decimal, octal and
+ * hexadecimal numbers, IPv6 with or without brackets, IPv4 held in it. False: the host is a name.
+ */
+enum { STORE_ADDRESS = 64 };
+MUST bool store_address(struct str host, char out[STORE_ADDRESS]);
 /* Letters, digits, '.', '-' and '_', 1 to 48 of them: a part of host names and of signatures. */
 bool store_is_region(struct str region);
 

@@ -89,6 +89,45 @@ START_TEST(test_reach__denied_wherever_it_stands)
 }
 END_TEST
 
+/* The resolver reads all of these as one address. */
+START_TEST(test_reach__numbers_however_spelled)
+{
+    static const char *const spelled[] = {"http://8.8.8.8:9000", "http://134744072:9000",
+        "http://0x08080808", "http://0X8080808:1", "https://010.8.8.8", "http://8.8.2056",
+        "http://8.526344", "http://0x8.010.2056", "http://01002004010", "http://[::ffff:8.8.8.8]",
+        "http://[::ffff:808:808]:9000", "http://[0:0:0:0:0:ffff:0808:0808]",
+        "http://[64:ff9b::808:808]"};
+    for (size_t i = 0; i < ARRAY_LEN(spelled); i++) {
+        NONE(spelled[i], "*", "!8.8.8.8");
+        NONE(spelled[i], "*", "!0x08080808");
+        NONE(spelled[i], "!http://134744072", "!https://[::ffff:8.8.8.8]", "*");
+        PUBLIC(spelled[i], "*", "!8.8.4.4");
+    }
+    NONE("http://[2001:DB8:0::1]:9000", "*", "![2001:db8::1]");
+    NONE("http://[2001:db8::1]", "*", "!2001:0db8::0:1");
+    NAMED("http://0x7f.1:9000", "127.0.0.1:9000");
+    NONE("http://0x7f.1:9000", "127.0.0.1:9001");
+    PUBLIC("http://8.8.8.8.example", "*", "!8.8.8.8");
+    PUBLIC("http://deadbeef", "*", "!222.173.190.239");
+}
+END_TEST
+
+START_TEST(test_reach__ports_however_spelled)
+{
+    NONE("http://evil.example:09000", "*", "!evil.example:9000");
+    NONE("http://evil.example", "*", "!evil.example:80");
+    NONE("https://evil.example", "*", "!evil.example:443");
+    NONE("https://evil.example:8443", "*", "!https://evil.example");
+    PUBLIC("http://evil.example:8443", "*", "!https://evil.example");
+    NAMED("http://minio:80", "http://minio");
+    NONE("http://minio:", "*");
+    NONE("http://minio:+9000", "*");
+    NONE("http://minio:9000:1", "*");
+    NONE("http://minio:65536", "*");
+    NONE("http://[::1]9000", "*");
+}
+END_TEST
+
 START_TEST(test_reach__no_endpoint_is_aws)
 {
     NAMED(NULL, "!*");
@@ -103,6 +142,8 @@ int main(void)
     tcase_add_test(tc, test_reach__texts_that_are_no_endpoint);
     tcase_add_test(tc, test_reach__a_star_is_what_is_public);
     tcase_add_test(tc, test_reach__denied_wherever_it_stands);
+    tcase_add_test(tc, test_reach__numbers_however_spelled);
+    tcase_add_test(tc, test_reach__ports_however_spelled);
     tcase_add_test(tc, test_reach__no_endpoint_is_aws);
     Suite *suite = suite_create("reach");
     suite_add_tcase(suite, tc);
