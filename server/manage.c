@@ -7,6 +7,7 @@
 #include "base.h"
 #include "catalog.h"
 #include "config.h"
+#include "handed.h"
 #include "ident.h"
 #include "json.h"
 #include "profile.h"
@@ -201,6 +202,7 @@ static struct str without_slash(struct str base)
 /* The members of the body take the place of those that are there. */
 static bool apply(struct arena *a, struct house *h, const json_t *body, struct err *err)
 {
+    TRY(handed_check(body, err));
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
         const json_t *member = json_object_get(body, members[i]);
         if (member && !json_is_null(member))

@@ -1,6 +1,7 @@
 /* Configuration, the description of the API, and the operations that are not served. */
 #include "call.h"
 #include "config.h"
+#include "handed.h"
 #include "json.h"
 #include "metric.h"
 #include "vending.h"
@@ -42,7 +43,7 @@ static void put_texts(struct buf *b, json_t *texts, const char *sep)
     json_object_foreach(texts, key, value)
     {
         if (strcmp(key, "prefix") == 0 || strcmp(key, "namespace-separator") == 0 ||
-            !json_is_string(value))
+            !json_is_string(value) || !handed_out(key))
             continue;
         buf_puts(b, sep);
         sep = ",";

@@ -128,6 +128,31 @@ def test_settings_for_clients(api):
     assert config["overrides"] == {"s3.path-style-access": "true", "namespace-separator": "%1F", "prefix": house["id"]}
 
 
+@pytest.mark.parametrize("member", ["defaults", "overrides"])
+def test_settings_that_clients_do_not_get(api, house, member):
+    """What leads a client's own credentials elsewhere, and secrets."""
+    for key in (
+            "uri", "token", "credential", "oauth2-server-uri", "rest.sigv4-enabled", "header.Authorization", "Header.X-Other",
+            "signer.uri", "s3.signer.uri", "client.refresh-credentials-endpoint", "client.credentials-provider.x",
+            "s3.access-key-id", "s3.secret-access-key", "S3.Secret-Access-Key", "s3.session-token", "client.secret-access-key",
+            "gcs.oauth2.token", "adls.sas-token.account.dfs.core.windows.net", "adls.account-key", "adls.client-secret",
+            "adls.connection-string.account", "jdbc.password", "auth.type"):
+        contains = f"/{member}/{key}:"
+        api.post(f"{ROOT}/{house['name']}", {member: {"a": "1", key: "x"}}).fails(400, contains=contains)
+        api.post(ROOT, described(api, "refused", **{member: {key: "x"}})).fails(400, contains=contains)
+    assert api.get(f"{ROOT}/{house['name']}").ok().json == house
+
+
+def test_settings_that_clients_get(api, house):
+    """What says where and how the store is."""
+    settings = {key: "x" for key in (
+        "io-impl", "py-io-impl", "s3.endpoint", "s3.region", "client.region", "s3.path-style-access", "s3.sse.type",
+        "gcs.project-id", "gcs.service.host", "adls.account-host", "write.format.default", "token-refresh",
+        "header.X-Iceberg-Access-Delegation", "cache-enabled")}
+    api.post(f"{ROOT}/{house['name']}", {"defaults": settings}).ok()
+    assert api.get(f"/v1/config?warehouse={house['name']}").ok().json["defaults"] == settings
+
+
 def test_rename(api, house):
     """The id stays, and with it every path; the old name is free at once."""
     make_table(api, house).ok()
