@@ -94,15 +94,18 @@ static int usage(void)
     return 2;
 }
 
-/* The document, indented for people. */
-static void print(struct str document)
+/* The document, indented for people. Scripts look at the exit status: a check that found a fault
+ * failed. */
+static bool print(struct arena *a, struct str document, struct err *err)
 {
-    json_t *json = json_loadb(document.p, document.n, 0, NULL);
+    json_t *json = json_hold(a, json_loadb(document.p, document.n, 0, NULL));
     char *text = json_dumps(json, JSON_INDENT(2));
 
     puts(text);
     xfree(text);
-    json_decref(json);
+    return !json_is_false(json_object_get(json, "ok")) ||
+           err_set(err, ERR_INVALID_ARGUMENT, "%s",
+               json_string_value(json_object_get(json, "message")));
 }
 
 static bool run(
@@ -119,8 +122,7 @@ static bool run(
     TRY(secrets_open(conf, sql, &secrets, err));
     const struct manage m = {conf, sql, secrets};
     TRY(word->run(a, &m, str_from(name ? name : ""), &out, err));
-    print(out);
-    return true;
+    return print(a, out, err);
 }
 
 int manage_command(const struct config *conf, char *const *words, struct err *err)

@@ -414,6 +414,13 @@ def test_command(api, server, house):
     assert {house["name"], name} <= {w["name"] for w in json.loads(firn("list").stdout)["warehouses"]}
     assert json.loads(firn("show", name).stdout) == made
     assert json.loads(firn("check", name).stdout) == {"ok": True}
+    if server.store.kind == "file":  # the place of another kind of store cannot be taken away
+        place = local_path(made["base-location"])
+        place.rename(str(place) + "-away")
+        place.write_text("a file where a folder was")
+        bad = firn("check", name, code=1)
+        assert json.loads(bad.stdout)["ok"] is False and json.loads(bad.stdout)["message"] in bad.stderr
+        place.unlink()
     assert json.loads(firn("change", name, body={"active": False}).stdout)["active"] is False
     assert "already exists" in firn("create", body=described(api, name), code=1).stderr.lower()
     assert "does not exist" in firn("show", "nope", code=1).stderr
