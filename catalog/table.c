@@ -1,8 +1,13 @@
 #include "table.h"
 
+#include <string.h>
+
+#include "arena.h"
 #include "cache.h"
 #include "object_priv.h"
 #include "sql_purge.h"
+#include "sql_sweep.h"
+#include "store.h"
 
 bool table_load(struct arena *a, struct catalog *c, const struct ident *id,
     const struct sql_object *row, struct loaded *out, struct err *err)
@@ -23,22 +28,74 @@ bool table_locate(
     return true;
 }
 
+/* Of what a staged table holds before its first commit; who has more there must do without. */
+enum { FOLDERS_MAX = 1000, FILES_MAX = 10000 };
+
+/* Of any writer: 00001-UUID.metadata.json, and .gz.metadata.json or .metadata.json.gz. */
+static bool is_metadata(struct str uri)
+{
+    const char *slash = memrchr(uri.p, '/', uri.n);
+    return slash && memmem(slash, str_range(slash, uri.p + uri.n).n, ".metadata.json", 14);
+}
+
+static bool holds_metadata(
+    struct arena *a, struct store *s, struct str folder, bool *holds, struct err *err)
+{
+    struct store_entry *files;
+    size_t n;
+    TRY(store_list(a, s, folder, FILES_MAX, &files, &n, err));
+    *holds = n >= FILES_MAX;
+    for (size_t i = 0; i < n && !*holds; i++)
+        *holds = is_metadata(files[i].uri);
+    return true;
+}
+
+/* A table has written metadata, if it is not purged, and where it is gone it has left it. Looked
+ * for wherever write.metadata.path may have led within the location, but for the data, of which
+ * there may be much. */
+static bool was_table(
+    struct arena *a, struct catalog *c, struct str location, bool *was, struct err *err)
+{
+    const struct str data = arena_printf(a, "%.*s/data", STR_ARG(location));
+    struct store_entry *folders;
+    size_t n;
+    TRY(store_list_folders(a, c->store, location, FOLDERS_MAX, &folders, &n, err));
+    *was = n >= FOLDERS_MAX;
+    for (size_t i = 0; i < n && !*was; i++)
+        if (!str_eq(folders[i].uri, data))
+            TRY(holds_metadata(a, c->store, folders[i].uri, was, err));
+    return true;
+}
+
+/* Does anything lie there, or did before? Of what is being purged the metadata may be gone. */
+static bool is_used(struct arena *a, struct catalog *c, const struct sql_place *place,
+    struct str uuid, bool *used, struct err *err)
+{
+    struct str other;
+    if (!sql_place_live(a, c->sql, place, &other, err))
+        return catalog_read_failed(err);
+    *used = other.p != NULL;
+    return *used || sql_uuid_taken(c->sql, c->warehouse.id, uuid, used, err) ||
+           catalog_read_failed(err);
+}
+
 bool table_staged(struct arena *a, struct catalog *c, const struct ident *id, struct str uuid,
     struct str *location, struct err *err)
 {
     struct sql_ns *ns;
     struct sql_place place;
-    struct str other;
+    bool used = true;
     if (!sql_ns_get(a, c->sql, c->warehouse.id, id->ns, &ns, err))
         return catalog_read_failed(err);
     if (!ns)
         return catalog__no_such_namespace(a, id->ns, err);
     TRY(place__check(a, c, place__default(a, c, ns, id->name, uuid), location, &place, err));
-    if (!sql_place_live(a, c->sql, &place, &other, err))
-        return catalog_read_failed(err);
-    return !other.p || err_set(err, ERR_NO_SUCH_TABLE,
-                           "Table does not exist: %.*s, and another lies where it was to be",
-                           STR_ARG(ident_text(a, id)));
+    TRY(is_used(a, c, &place, uuid, &used, err));
+    if (!used && !was_table(a, c, *location, &used, err))
+        return err->kind == ERR_STORE_DENIED && err_as(err, ERR_FORBIDDEN);
+    return !used || err_set(err, ERR_NO_SUCH_TABLE,
+                        "Table does not exist: %.*s, and another lies where it was to be, or did",
+                        STR_ARG(ident_text(a, id)));
 }
 
 bool table_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,

@@ -21,8 +21,8 @@ MUST bool table_load(struct arena *a, struct catalog *c, const struct ident *id,
 MUST bool table_locate(
     struct arena *a, struct catalog *c, const struct ident *id, struct loaded *t, struct err *err);
 /* Where a table that was created staged under that name, with that uuid, in a place of the
- * warehouse's choice, lies until its first commit. ERR_NO_SUCH_TABLE: something else lies there;
- * ERR_NO_SUCH_NAMESPACE, ERR_UNAVAILABLE. Slow lane. */
+ * warehouse's choice, lies until its first commit. ERR_NO_SUCH_TABLE: a table lies or lay there;
+ * ERR_NO_SUCH_NAMESPACE, ERR_UNAVAILABLE, and those of a list in the store. Slow lane. */
 MUST bool table_staged(struct arena *a, struct catalog *c, const struct ident *id, struct str uuid,
     struct str *location, struct err *err);
 /* createTable, staged or not, from its body. */

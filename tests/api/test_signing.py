@@ -20,7 +20,7 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from firn_client import Api, in_parallel, ns_path, set_properties, simple, table_path
+from firn_client import Api, create_updates, in_parallel, ns_path, set_properties, simple, table_path
 from firn_server import S3Store, Server, vending
 
 ASKS = {"X_Iceberg_Access_Delegation": "remote-signing"}
@@ -210,7 +210,7 @@ def test_a_staged_create_is_signed_for_until_it_is_there(api, ns):
     neighbour = api.table(ns)
     taken = Signer(api, None, f"{table_path(ns, 'u')}/sign?staged={neighbour.metadata['table-uuid']}",
                    signer.config | {"location": neighbour.location})
-    taken.refused("GET", taken.inside("data/a"))
+    taken.refused("GET", taken.inside("data/a"), 404)
     api.request("POST", f"{ns_path(ns)}/tables", {"name": "other", "schema": simple(), "location": location}).ok()
     signer.refused("GET", signer.inside("data/a"), 404)
     api.drop(ns, "other").expect(204)
@@ -220,6 +220,52 @@ def test_a_staged_create_is_signed_for_until_it_is_there(api, ns):
     signer.bucket, signer.key = split(mine.location)
     assert signer.send("GET", signer.inside("data/a"))[0] == 404
     api.post(path.partition("?")[0] + "?staged=x", {}).fails(400, "BadRequestException")
+
+
+def as_if_staged(api, table, name=None):
+    """What a table's uuid, and the name that it was created under, get one who says that it is staged."""
+    path = f"{table_path(table.ns, name or table.name)}/sign?staged={table.metadata['table-uuid']}"
+    place = {"s3.endpoint": api.store.endpoint, "client.region": api.store.region}
+    return Signer(api, table, path, place)
+
+
+def gone(signer):
+    for method in ("GET", "PUT", "DELETE"):
+        signer.refused(method, signer.inside("data/a"), 404)
+
+
+@pytest.mark.parametrize("properties", [{}, {"write.metadata.compression-codec": "gzip"}, {"write.metadata.path": "{}/m/x"}])
+def test_a_table_that_was_dropped_is_not_staged(api, ns, properties):
+    """Its files lie there still, and its uuid is known to all who have read it."""
+    name = api.new_name("t")
+    made = staged(api, ns, name)
+    location = made["metadata"]["location"]
+    updates = create_updates(made["metadata"])
+    if properties:
+        updates.append(set_properties(**{k: v.format(location) for k, v in properties.items()}))
+    signer = Signer(api, None, "/" + made["config"]["signer.endpoint"], made["config"] | {"location": location})
+    assert signer.send("PUT", signer.inside("data/a"), data=b"a")[0] == 200
+    assert signer.send("PUT", signer.inside("metadata/m0.avro"), data=b"a")[0] == 200
+    api.commit(ns, name, updates, [{"type": "assert-create"}]).ok()
+    assert signer.send("GET", signer.inside("data/a")) == (200, b"a")
+    api.drop(ns, name).expect(204)
+    gone(signer)
+
+
+def test_a_table_that_left_its_name_is_not_staged(api, ns):
+    """Renamed, renamed and dropped, unregistered, and while its files are purged."""
+    table = api.table(ns)
+    signer = as_if_staged(api, table)
+    api.rename((ns, table.name), (ns, "elsewhere")).expect(204)
+    gone(signer)
+    api.drop(ns, "elsewhere").expect(204)
+    gone(signer)
+    table = api.table(ns)
+    signer = as_if_staged(api, table)
+    api.drop(ns, table.name, "?purgeRequested=true").expect(204)
+    answers = [signer.ask("GET", signer.inside("data/a")) for _ in range(5)]
+    # while its metadata is there, or its row: then nothing is left that could be read
+    assert all(a.status == 404 or not api.store.list(table.location) for a in answers), answers
 
 
 def test_a_staged_create_in_a_named_place_is_not(api, ns):
