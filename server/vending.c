@@ -1,7 +1,6 @@
 #include "vending.h"
 
 #include "call.h"
-#include "clock.h"
 #include "digest.h"
 #include "log.h"
 #include "object.h"
@@ -268,11 +267,15 @@ static bool goes_without(const struct call *c)
     return c->op->mutates && c->err.kind != ERR_WOULD_BLOCK;
 }
 
-/* W/"HASH" and until when it speaks for the credentials too: W/"HASH.wMILLISECONDS". */
-static struct str tag_until(struct arena *a, struct str etag, int64_t fresh_ms)
+/* W/"HASH.wCONFIG": of what the client was told, keys included, of which the tag must not tell. */
+static struct str tag_with_keys(struct arena *a, struct str etag, struct str config)
 {
-    return arena_printf(
-        a, "%.*s.w%lld\"", STR_ARG(str_sub(etag, 0, etag.n - 1)), (long long)fresh_ms);
+    uint8_t digest[DIGEST_SHA256];
+    char hex[DIGEST_SHA256_HEX + 1];
+
+    digest_sha256(config, digest);
+    digest_hex(digest, sizeof digest / 2, hex);
+    return arena_printf(a, "%.*s.w%s\"", STR_ARG(str_sub(etag, 0, etag.n - 1)), hex);
 }
 
 /* W/"HASH.sCONFIG": what clients are told does not change with the table. */
@@ -300,8 +303,9 @@ static bool reply_with_keys(
     buf_reserve(&b, n);
     buf_put(&b, b.p + from, n);
     end_credentials(&b);
-    const struct reply_more more = {.tail = take_secret(c, &b),
-        .etag = tag_until(c->arena, metadata_etag(t->metadata, v), keys.fresh_ms)};
+    const struct str tail = take_secret(c, &b);
+    const struct reply_more more = {.tail = tail,
+        .etag = tag_with_keys(c->arena, metadata_etag(t->metadata, v), str_sub(tail, from, n))};
     return reply_loaded_with(c, t, v, &more);
 }
 
@@ -331,32 +335,33 @@ bool vending_reply(struct call *c, const struct ident *id, const struct loaded *
     return reply_loaded(c, t, v);
 }
 
-/* "HASH.w1764500000000" */
-static bool is_fresh(struct str tag, struct str hash, int64_t *fresh_ms)
+/* "*" is no tag: who sends it may have keys of any age, or none. */
+static bool names(struct call *c, struct str etag)
 {
-    struct str rest = tag;
+    struct str ours = reply_bare_tag(etag);
 
-    if (!str_eq(str_cut(&rest, '.'), hash) || !str_starts(rest, STR("w")))
-        return false;
-    return str_to_i64(str_sub(rest, 1, rest.n - 1), fresh_ms) && *fresh_ms > clock_ms();
+    for (struct str rest = call_header(c, HEADER_IF_NONE_MATCH); rest.p;)
+        if (str_eq(reply_bare_tag(str_cut(&rest, ',')), ours))
+            return true;
+    return false;
 }
 
+/* Keys, and where they lead, change without the table: nothing but the answer that would be given
+ * now. */
 static bool has_keys(struct call *c, enum variant v, struct str *etag)
 {
-    struct str rest = call_header(c, HEADER_IF_NONE_MATCH);
-    if (!rest.p)
-        return false;
+    const struct ident id = call_ident(c);
     struct str plain = metadata_etag_of(c->arena, c->found.object.metadata_location, v);
-    struct str hash = reply_bare_tag(plain);
-    int64_t fresh_ms = 0;
+    struct vended keys;
+    struct buf b;
 
-    while (rest.p) {
-        if (!is_fresh(reply_bare_tag(str_cut(&rest, ',')), hash, &fresh_ms))
-            continue;
-        *etag = tag_until(c->arena, plain, fresh_ms);
-        return true;
-    }
-    return false;
+    if (!call_header(c, HEADER_IF_NONE_MATCH).p ||
+        !vend_at_hand(c->arena, store_of(c), c->found.object.location, VEND_WRITE, &keys))
+        return false;
+    begin_secret(&b, &keys, c->found.object.location, 1);
+    put_config(c, &b, &id, &keys);
+    *etag = tag_with_keys(c->arena, plain, take_secret(c, &b));
+    return names(c, *etag);
 }
 
 static bool has_signer(struct call *c, enum variant v, struct str *etag)

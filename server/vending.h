@@ -25,8 +25,8 @@ bool vending_failed(struct err *err);
  * ERR_UNAVAILABLE, ERR_FORBIDDEN: the token service refuses, ERR_INTERNAL. */
 MUST bool vending_reply(
     struct call *c, const struct ident *id, const struct loaded *t, enum variant v);
-/* Does If-None-Match name the state of the row that was found, given with credentials that are
- * still fresh? *etag: its tag. */
+/* Does If-None-Match name the state of the row that was found, given with just what an answer would
+ * say now? *etag: its tag. */
 bool vending_client_has(struct call *c, enum variant v, struct str *etag);
 /* LoadCredentialsResponse for the row that was found. ERR_INVALID_ARGUMENT: no credentials can be
  * limited to its location; ERR_WOULD_BLOCK, ERR_UNAVAILABLE, ERR_FORBIDDEN, ERR_INTERNAL. */

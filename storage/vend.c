@@ -226,12 +226,17 @@ static bool ask_or_wait(
     return ask_for_all(a, v, w, add(v, w->key), out, err);
 }
 
+static struct wish wish_for(struct arena *a, const struct place *p, enum vend_access access)
+{
+    return (struct wish){p, access,
+        arena_printf(a, "%c%.*s%.*s", access == VEND_WRITE ? 'w' : 'r', STR_ARG(p->at.authority),
+            STR_ARG(p->at.path))};
+}
+
 static bool by_folder(struct arena *a, struct vend *v, const struct place *p,
     enum vend_access access, struct grant *out, struct err *err)
 {
-    const struct wish w = {p, access,
-        arena_printf(a, "%c%.*s%.*s", access == VEND_WRITE ? 'w' : 'r', STR_ARG(p->at.authority),
-            STR_ARG(p->at.path))};
+    const struct wish w = wish_for(a, p, access);
     if (at_hand(v, &w, out))
         return true;
     TRY(v->kind->check(a, v, p, access, err));
@@ -287,6 +292,17 @@ bool vend_offered(const struct store *s)
     return s->vend && s->vend->conf.sign != STORE_SIGN_ONLY;
 }
 
+/* The strings end with the arena. */
+static void hand_out(struct arena *a, const struct grant *g, struct vended *out)
+{
+    const struct credentials *c = arena_hold(a, g->keys, unref);
+    out->id = str_from(c->id);
+    out->secret = str_from(c->secret);
+    out->token = str_from(c->token);
+    out->expires_ms = c->expires_ms;
+    out->fresh_ms = g->fresh_ms;
+}
+
 bool vend_get(struct arena *a, struct store *s, struct str uri, enum vend_access access,
     struct vended *out, struct err *err)
 {
@@ -298,13 +314,34 @@ bool vend_get(struct arena *a, struct store *s, struct str uri, enum vend_access
     *out = (struct vended){0};
     TRY(v->kind->tell(a, v, &p, out, err));
     TRY(v->way == VEND_OWN ? own_keys(v, &g, err) : by_folder(a, v, &p, access, &g, err));
-    const struct credentials *c = arena_hold(a, g.keys, unref);
-    out->id = str_from(c->id);
-    out->secret = str_from(c->secret);
-    out->token = str_from(c->token);
-    out->expires_ms = c->expires_ms;
-    out->fresh_ms = g.fresh_ms;
+    hand_out(a, &g, out);
     metric_add(METRIC_vended_total, 1);
+    return true;
+}
+
+static bool grant_at_hand(struct arena *a, struct vend *v, const struct place *p,
+    enum vend_access access, struct grant *out)
+{
+    struct err ignored;
+    if (v->way == VEND_OWN)
+        return own_keys(v, out, &ignored);
+    const struct wish w = wish_for(a, p, access);
+    return at_hand(v, &w, out);
+}
+
+bool vend_at_hand(
+    struct arena *a, struct store *s, struct str uri, enum vend_access access, struct vended *out)
+{
+    struct vend *v = s->vend;
+    struct place p;
+    struct grant g = {0};
+    struct err ignored;
+    assert(v);
+    *out = (struct vended){0};
+    if (!check_place(s, uri, &p, &ignored) || !v->kind->tell(a, v, &p, out, &ignored) ||
+        !grant_at_hand(a, v, &p, access, &g))
+        return false;
+    hand_out(a, &g, out);
     return true;
 }
 

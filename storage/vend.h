@@ -34,6 +34,10 @@ bool vend_offered(const struct store *s);
  * now; ERR_KEYS_REFUSED: the token service refuses, in its words; ERR_INTERNAL. */
 MUST bool vend_get(struct arena *a, struct store *s, struct str uri, enum vend_access access,
     struct vended *out, struct err *err);
+/* The same without asking anybody, in any lane: those that vend_get would give now, if they are at
+ * hand. They count as given before. */
+bool vend_at_hand(
+    struct arena *a, struct store *s, struct str uri, enum vend_access access, struct vended *out);
 /* Do vended keys work inside of their folder, and nowhere else? Beneath the base two folders are
  * made and removed again. ERR_INTERNAL says what they reach that they must not. A store that hands
  * out none passes. Slow lane. */

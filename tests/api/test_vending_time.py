@@ -100,6 +100,17 @@ def test_renewed_at_half_their_life(api, table, identity):
     assert len(identity.forms) == 2
 
 
+def test_a_tag_ends_with_the_server(api, firn, table):
+    """A server that has been started has no keys to compare with: it asks for others."""
+    first = table.load(**ASKS)
+    table.load(If_None_Match=first.etag, **ASKS).expect(304)
+    firn.stop()
+    firn.start()
+    second = table.load(If_None_Match=first.etag, **ASKS)
+    assert key_of(second) != key_of(first) and second.etag != first.etag
+    table.load(If_None_Match=second.etag, **ASKS).expect(304)
+
+
 def test_one_asks_for_all(api, firn, table, identity):
     """Loads of one table at once lead to one request; meanwhile loads that want nothing wait for nobody."""
     identity.mode = "stalls"
@@ -208,6 +219,40 @@ def test_findings_are_allowed_one_by_one(api, firn, store, identity):
     assert "FAILED" not in told[-1]
     for text in told:
         assert [name for name in allow if f"{name}, which is allowed: " not in text] == [], text
+
+
+def changed_house(api, firn, store, identity):
+    """A warehouse that may be changed, the path of a table at a place that is allowed besides, and how it is loaded."""
+    allow = [f for f in findings() if f.startswith("vended-")]
+    body = open_house(firn, store, identity) | {"allow": allow, "allowed-locations": ["s3://bucket/further"]}
+    house = f"/v1/{api.post('/management/v1/warehouses', body).ok().json['id']}/namespaces"
+    api.post(house, {"namespace": ["n"]}).ok()
+    made = api.post(f"{house}/n/tables", {"name": "t", "schema": simple(), "location": "s3://bucket/further/t"}, **ASKS).ok()
+    return body, made, lambda **more: api.get(f"{house}/n/tables/t", **ASKS, **more)
+
+
+@pytest.mark.parametrize("change", ["client-endpoint", "credentials", "allowed-locations", "delegation", "other"])
+def test_a_tag_ends_with_what_the_warehouse_says(api, firn, store, identity, keys, change):
+    """Where clients find the store, the warehouse's own keys, its places, its ways: each is told at once."""
+    body, made, load = changed_house(api, firn, store, identity)
+    load(If_None_Match=made.etag).expect(304)
+    own = keys.draw(token=False)
+    api.post("/management/v1/warehouses/open", {
+        "client-endpoint": {"storage": body["storage"] | {"client-endpoint": identity.url}},
+        "credentials": {"credentials": {"type": "static", "access-key-id": own["id"], "secret-access-key": own["secret"]}},
+        "allowed-locations": {"allowed-locations": []}, "delegation": {"delegation": []},
+        "other": {"defaults": {"a": "b"}}}[change]).ok()
+    answer = load(If_None_Match=made.etag)
+    if change == "other":
+        assert answer.status == 304 or key_of(answer) != key_of(made)
+    elif change in ("allowed-locations", "delegation"):
+        assert answer.ok().json["config"] == {} and not answer.json.get("storage-credentials")
+        assert answer.etag != made.etag
+    else:
+        assert key_of(answer) != key_of(made) and answer.etag != made.etag
+        assert answer.json["config"]["s3.endpoint"] == (identity.url if change == "client-endpoint" else store.url)
+    if answer.status == 200:
+        load(If_None_Match=answer.etag).expect(200 if change == "allowed-locations" else 304)
 
 
 def test_findings_that_are_none(api, firn, store, identity):

@@ -149,6 +149,24 @@ START_TEST(test_vend__fast_lane_never_asks)
 }
 END_TEST
 
+START_TEST(test_vend__at_hand_is_what_would_be_given)
+{
+    struct store_conf conf = conf_of(play(2, 3, 0));
+    struct vended v = {0};
+    open_store(&conf);
+    ck_assert(!vend_at_hand(a, store, STR("s3://b/w/t"), VEND_WRITE, &v));
+    ck_assert_uint_eq(stub_count(), 0);
+    struct vended was = given("s3://b/w/t");
+    ck_assert(vend_at_hand(a, store, STR("s3://b/w/t"), VEND_WRITE, &v));
+    ck_assert(str_eq(v.id, was.id) && str_eq(v.token, was.token) && str_eq(v.region, was.region));
+    ck_assert(str_eq(v.endpoint, was.endpoint) && v.expires_ms == was.expires_ms);
+    ck_assert(!vend_at_hand(a, store, STR("s3://b/w/t"), VEND_READ, &v));
+    ck_assert(!vend_at_hand(a, store, STR("s3://b/w/t1"), VEND_WRITE, &v));
+    ck_assert(!vend_at_hand(a, store, STR("s3://elsewhere/w/t"), VEND_WRITE, &v));
+    ck_assert_uint_eq(stub_count(), 1);
+}
+END_TEST
+
 START_TEST(test_vend__reading_is_not_writing)
 {
     struct store_conf conf = conf_of(play(2, 3, 0));
@@ -276,6 +294,7 @@ int main(void)
     tcase_add_test(tc, test_vend__what_clients_get);
     tcase_add_test(tc, test_vend__places_that_get_none);
     tcase_add_test(tc, test_vend__fast_lane_never_asks);
+    tcase_add_test(tc, test_vend__at_hand_is_what_would_be_given);
     tcase_add_test(tc, test_vend__reading_is_not_writing);
     tcase_add_test(tc, test_vend__one_asks_for_all);
     tcase_add_test(tc, test_vend__failures_are_not_kept);
