@@ -13,6 +13,7 @@ static const char *const method_names[OP_METHOD_COUNT] = {
 /* A raw path in pieces. */
 struct pieces {
     struct str at[OP_SEGMENTS_MAX];
+    bool gap[OP_SEGMENTS_MAX]; /* empty segments came before it */
     unsigned n;
     struct str prefix;
 };
@@ -39,27 +40,32 @@ static bool follows_v1(struct str s)
     return false;
 }
 
-/* Splits before anything is decoded: an encoded slash belongs to a name. Clients whose base address
- * ends in a slash send "//v1/" or "/v1//"; behind the first word an empty segment is an empty name
- * and must not turn the path into another one. False: more pieces than any path has. */
+/* Splits before anything is decoded: an encoded slash belongs to a name. Slashes in a row count as
+ * one; where they may stand for a name that is missing is noted. At the end an empty segment stays:
+ * it is a name that is missing. False: more pieces than any path has. */
 static bool split(struct str path, struct pieces *out)
 {
     enum { AT_START, BEHIND_V1, BEHIND_WORD } state = AT_START;
     struct str rest = path;
+    bool gap = false;
 
     *out = (struct pieces){.n = 0};
     while (rest.p) {
         struct str piece = str_cut(&rest, '/');
 
-        if (state != BEHIND_WORD && piece.n == 0)
+        if (piece.n == 0 && (rest.p || state != BEHIND_WORD)) {
+            gap = state == BEHIND_WORD;
             continue;
+        }
         if (state == BEHIND_V1 && !out->prefix.p && !follows_v1(piece)) {
             out->prefix = piece;
             continue;
         }
         if (out->n == OP_SEGMENTS_MAX)
             return false;
+        out->gap[out->n] = gap;
         out->at[out->n++] = piece;
+        gap = false;
         if (state == AT_START && str_eq(piece, STR("v1")))
             state = BEHIND_V1;
         else
@@ -68,17 +74,47 @@ static bool split(struct str path, struct pieces *out)
     return true;
 }
 
+static bool fits(const struct op_segment *want, struct str piece)
+{
+    return want->is_arg ? piece.n > 0 : str_eq(want->text, piece);
+}
+
 static bool matches(const struct op_path *path, const struct pieces *pieces)
 {
     if (path->n != pieces->n || (pieces->prefix.p && !path->prefixed))
         return false;
-    for (unsigned i = 0; i < path->n; i++) {
+    for (unsigned i = 0; i < path->n; i++)
+        if (!fits(&path->segments[i], pieces->at[i]))
+            return false;
+    return true;
+}
+
+/* Are the pieces the path, with gaps in the place of some of its names? Names do not follow each
+ * other in any path, so a gap is one name at most, and whether it is one is seen from the next
+ * word. */
+static bool lacks_names(const struct op_path *path, const struct pieces *pieces)
+{
+    unsigned i = 0, k = 0, names = 0;
+
+    for (; i < path->n && k < pieces->n; i++) {
         const struct op_segment *want = &path->segments[i];
-        bool same = want->is_arg ? pieces->at[i].n > 0 : str_eq(want->text, pieces->at[i]);
-        if (!same)
+        bool missing = want->is_arg && pieces->gap[k] && i + 1 < path->n &&
+                       fits(&path->segments[i + 1], pieces->at[k]);
+        if (missing)
+            names++;
+        else if (!fits(want, pieces->at[k++]))
             return false;
     }
-    return true;
+    return names > 0 && i == path->n && k == pieces->n;
+}
+
+/* With a name left out "namespaces//tables" would be the namespace that is called "tables". */
+static bool is_ambiguous(const struct pieces *pieces)
+{
+    for (unsigned i = 0; i < op_n_paths; i++)
+        if (lacks_names(&op_paths[i], pieces))
+            return true;
+    return false;
 }
 
 static const struct op_path *find_path(struct str path, struct pieces *pieces)
@@ -87,7 +123,7 @@ static const struct op_path *find_path(struct str path, struct pieces *pieces)
         return NULL;
     for (unsigned i = 0; i < op_n_paths; i++)
         if (matches(&op_paths[i], pieces))
-            return &op_paths[i];
+            return is_ambiguous(pieces) ? NULL : &op_paths[i];
     return NULL;
 }
 

@@ -15,6 +15,26 @@ static void check_route(const struct route *r)
     }
 }
 
+/* Slashes in a row are refused, or count as one. */
+static void check_slashes(
+    struct arena *a, enum op_method method, struct str path, const struct route *r)
+{
+    char *single = arena_alloc(a, path.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < path.n; i++)
+        if (path.p[i] != '/' || i == 0 || path.p[i - 1] != '/')
+            single[n++] = path.p[i];
+    single[n] = '\0';
+
+    struct route same = {0};
+    struct str allow = {NULL, 0};
+    struct err err = {0};
+    FUZZ_CHECK(op_find(a, method, (struct str){single, n}, &same, &allow, &err) && same.op == r->op,
+        single);
+    for (unsigned i = 0; i < r->n_args; i++)
+        FUZZ_CHECK(str_eq(same.args[i].value, r->args[i].value), single);
+}
+
 static void check_params(struct arena *a, const struct op *op, struct str rest)
 {
     struct str values[OP_PARAMS_MAX] = {
@@ -41,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(ok || err.kind != ERR_METHOD || allow.n, "405 without Allow");
         if (ok) {
             check_route(&route);
+            check_slashes(a, (enum op_method)method, path, &route);
             check_params(a, route.op, rest);
         }
     }

@@ -73,7 +73,7 @@ def operations():
 
 def operation_of(method, path):
     """The operation that a raw path means, or None."""
-    segments = path.split("?")[0].strip("/").split("/")
+    segments = re.sub("//+", "/", path.split("?")[0]).strip("/").split("/")
     while "" in segments[:2]:
         segments.remove("")
     for op in operations():

@@ -68,14 +68,15 @@ def test_b005_reserved_characters_in_a_prefix():
 
 
 def test_b007_slashes_of_a_base_address(api, ns):
-    """Empty segments up to the first word count for nothing; those in place of a name are errors."""
+    """Slashes in a row count as one; those in place of a name are errors."""
     api.create(ns, "a/b").ok()
     for path in ("//v1/config", "/v1//namespaces", "//v1//namespaces", "//v1//config"):
         assert api.get(path).ok().json == api.get(path.replace("//", "/")).ok().json
     got = api.get(f"//v1//namespaces/{ns}/tables/a%2Fb").ok().json
     assert got == api.load(ns, "a/b").ok().json
     api.post(f"//v1//namespaces/{ns}/tables/a%2Fb", {"updates": [set_properties(a="1")]}).ok()
-    for path in ("/v1/namespaces//tables", f"/v1/namespaces/{ns}/tables//a%2Fb", f"/v1/namespaces/{ns}/tables/"):
+    assert api.get(f"/v1/namespaces//{ns}//tables///a%2Fb").ok().json == api.load(ns, "a/b").ok().json
+    for path in ("/v1/namespaces//tables", f"/v1/namespaces/{ns}/tables//plan", f"/v1/namespaces/{ns}/tables/"):
         api.get(path).fails(404, "BadRequestException")
 
 
