@@ -51,17 +51,31 @@ static bool set_from_file(struct load *l, const struct setting *s, struct str pa
     return config__set(l, s, text);
 }
 
+/* Which of two lines is meant would depend on their order, and who reads one may not see the other.
+ */
+static bool first_line(struct load *l, const struct setting *s)
+{
+    unsigned *line = &l->set_in[s - config__settings];
+    if (!l->line)
+        return true;
+    if (*line)
+        return err_set(
+            l->err, ERR_BAD_REQUEST, "%s: %s was set in line %u already", l->source, s->env, *line);
+    *line = l->line;
+    return true;
+}
+
 /* A name from any source. "config" is where the file is, not a setting of the file. */
 static bool set_named(struct load *l, struct str name, struct str value)
 {
     const struct setting *s = config__named(name);
     if (s)
-        return config__set(l, s, value);
+        return first_line(l, s) && config__set(l, s, value);
     struct str end = name.n > 5 ? str_sub(name, name.n - 5, 5) : (struct str){0};
     if (str_eq_nocase(end, STR("_file")) || str_eq_nocase(end, STR("-file"))) {
         s = config__named(str_sub(name, 0, name.n - 5));
         if (s && s->type == TYPE_SECRET)
-            return set_from_file(l, s, value);
+            return first_line(l, s) && set_from_file(l, s, value);
     }
     return config__unknown(l, name);
 }
@@ -80,6 +94,7 @@ static bool load_file(struct load *l, const char *path)
             continue;
         struct str source = arena_printf(l->a, "line %u of %s", line, path);
         l->source = source.p;
+        l->line = line;
         struct str value = text;
         struct str name = str_trim(str_cut(&value, '='));
         if (!value.p)
@@ -87,6 +102,7 @@ static bool load_file(struct load *l, const char *path)
                 "%s: expected 'name = value', found a line without '='", l->source);
         TRY(set_named(l, name, str_trim(value)));
     }
+    l->line = 0;
     return true;
 }
 
@@ -135,6 +151,7 @@ static bool check_once(struct load *l, char *const *environ_, struct str name)
 static bool load_environment(struct load *l, char *const *environ_)
 {
     l->source = "the environment";
+    l->prefix = "FIRN_";
     for (char *const *e = environ_; *e; e++) {
         struct str value = str_from(*e);
         struct str name = str_cut(&value, '=');
@@ -146,6 +163,7 @@ static bool load_environment(struct load *l, char *const *environ_)
         TRY(check_once(l, environ_, name));
         TRY(set_named(l, bare, value));
     }
+    l->prefix = "";
     return true;
 }
 
@@ -171,7 +189,7 @@ static const char *config_path(struct load *l, int argc, char *const *argv, char
 {
     const char *path = env_value(environ_, STR("FIRN_CONFIG"));
     struct err ignored;
-    struct load probe = {l->a, l->conf, &ignored, ""};
+    struct load probe = {.a = l->a, .conf = l->conf, .err = &ignored, .source = "", .prefix = ""};
     for (int i = 0; i < argc; i++) {
         struct str name = {0}, value = {0};
         if (flag(&probe, argc, argv, &i, &name, &value) && str_eq(name, STR("config")))
@@ -318,7 +336,7 @@ static bool check_addresses(struct load *l)
 bool config_load(struct arena *a, int argc, char *const *argv, char *const *environ_,
     struct config *out, struct err *err)
 {
-    struct load l = {a, out, err, ""};
+    struct load l = {.a = a, .conf = out, .err = err, .source = "", .prefix = ""};
     memset(out, 0, sizeof *out);
     TRY(set_defaults(&l));
     const char *path = config_path(&l, argc, argv, environ_);

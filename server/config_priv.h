@@ -36,6 +36,9 @@ struct load {
     struct config *conf;
     struct err *err;
     const char *source;
+    const char *prefix;             /* of names there: "FIRN_" in the environment */
+    unsigned line;                  /* of the file; 0: elsewhere */
+    unsigned set_in[SETTING_COUNT]; /* the line */
 };
 
 /* "s3_region", "s3-region" and "S3_REGION" are one name. NULL: no setting has it. */

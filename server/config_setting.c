@@ -89,14 +89,14 @@ bool config__unknown(struct load *l, struct str name)
     }
     if (!best || least > 1 + name.n / 4) /* of a short name little may be wrong */
         return err_set(l->err, ERR_BAD_REQUEST,
-            "Unknown setting '%.*s' in %s. `firn --help` lists all settings", STR_ARG(name),
-            l->source);
+            "Unknown setting '%s%.*s' in %s. `firn --help` lists all settings", l->prefix,
+            STR_ARG(name), l->source);
     AUTO(buf_fini) struct buf flag;
     buf_init(&flag, NAME_MAX_BYTES);
     put_flag(&flag, best);
     return err_set(l->err, ERR_BAD_REQUEST,
-        "Unknown setting '%.*s' in %s. Did you mean %s (--%.*s)?", STR_ARG(name), l->source,
-        best->env, STR_ARG(buf_view(&flag)));
+        "Unknown setting '%s%.*s' in %s. Did you mean %s (--%.*s)?", l->prefix, STR_ARG(name),
+        l->source, best->env, STR_ARG(buf_view(&flag)));
 }
 
 static bool bad(struct load *l, const struct setting *s, struct str value, const char *expected)

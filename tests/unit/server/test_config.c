@@ -250,7 +250,7 @@ END_TEST
 START_TEST(test_config_load__unknown_names_and_what_may_be_meant)
 {
     check_refused("", "FIRN_S3_REGOIN=eu",
-        "Unknown setting 'S3_REGOIN' in the environment. Did you mean FIRN_S3_REGION "
+        "Unknown setting 'FIRN_S3_REGOIN' in the environment. Did you mean FIRN_S3_REGION "
         "(--s3-region)?");
     check_refused("--databse|x", "",
         "Unknown setting 'databse' in the command line. Did you mean FIRN_DATABASE (--database)?");
@@ -258,10 +258,10 @@ START_TEST(test_config_load__unknown_names_and_what_may_be_meant)
         "Unknown setting 'foo' in the command line. `firn --help` lists all settings");
     check_refused(
         "--|x", "", "Unknown setting '' in the command line. `firn --help` lists all settings");
-    check_refused(
-        "", "FIRN_=x", "Unknown setting '' in the environment. `firn --help` lists all settings");
+    check_refused("", "FIRN_=x",
+        "Unknown setting 'FIRN_' in the environment. `firn --help` lists all settings");
     check_refused("", "FIRN_PORT=8181",
-        "Unknown setting 'PORT' in the environment. `firn --help` lists all settings");
+        "Unknown setting 'FIRN_PORT' in the environment. `firn --help` lists all settings");
     struct config c;
     struct err err;
     char *longest = arena_zalloc(arena, 300);
@@ -296,7 +296,7 @@ START_TEST(test_config_load__secrets_from_files)
         "Both FIRN_S3_SECRET_ACCESS_KEY and FIRN_S3_SECRET_ACCESS_KEY_FILE are set in the "
         "environment: expected one of them");
     check_refused("", arena_printf(arena, "FIRN_LISTEN_FILE=%s", path).p,
-        "Unknown setting 'LISTEN_FILE' in the environment. `firn --help` lists all settings");
+        "Unknown setting 'FIRN_LISTEN_FILE' in the environment. `firn --help` lists all settings");
     check_refused("", "FIRN_DATABASE_FILE=/nowhere/at/all",
         "Cannot read the file /nowhere/at/all (the environment): No such file or directory");
     check_refused("", "FIRN_DATABASE_FILE=/tmp",
