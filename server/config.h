@@ -101,9 +101,10 @@
         "Client connections open at once")                                                         \
     X(body_limit, BYTES, "FIRN_BODY_LIMIT", "32m", 1024, 1073741824, "Largest request body")       \
     X(idle_timeout, SECONDS, "FIRN_IDLE_TIMEOUT", "75", 1, 3600,                                   \
-        "Idle connections are closed after this time")                                             \
+        "Connections that are idle, also in a request line, are closed after this time")           \
     X(head_timeout, SECONDS, "FIRN_HEAD_TIMEOUT", "15", 1, 600,                                    \
-        "Request line and headers must be in within this time")                                    \
+        "Headers must be in this long after the request line, "                                    \
+        "the line within FIRN_IDLE_TIMEOUT and this together")                                     \
     X(body_timeout, SECONDS, "FIRN_BODY_TIMEOUT", "60", 1, 3600,                                   \
         "The body must be in within this time")                                                    \
     X(request_timeout, SECONDS, "FIRN_REQUEST_TIMEOUT", "30", 1, 600,                              \
