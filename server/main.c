@@ -35,7 +35,7 @@ static int run_migrate(const struct config *conf, char *const *words, struct err
     int64_t have, want;
 
     (void)words;
-    if (!serve_open_database(conf, &sql, err) || !sql_migrate(sql, err) ||
+    if (!serve_open_database(conf, SERVE_MAKE, &sql, err) || !sql_migrate(sql, err) ||
         !sql_schema_version(sql, &have, &want, err))
         return 1;
     printf("database %.*s: schema version %lld\n", STR_ARG(sql_name(sql)), (long long)have);
@@ -70,7 +70,7 @@ static int run_check(const struct config *conf, char *const *words, struct err *
     (void)words;
     now.start_timeout = 0; /* says what is, does not wait for what will be */
     line("configuration", true, err, &ok);
-    line("database", serve_open_database(&now, &sql, err), err, &ok);
+    line("database", serve_open_database(&now, SERVE_EXISTING, &sql, err), err, &ok);
     if (sql) {
         bool current = serve_check_schema(sql, err);
         line("schema", current, err, &ok);

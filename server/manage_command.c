@@ -116,7 +116,7 @@ static bool run(
     AUTO(secrets_free) struct secrets *secrets = NULL;
     struct str out;
 
-    TRY(serve_open_database(conf, &sql, err));
+    TRY(serve_open_database(conf, SERVE_EXISTING, &sql, err));
     if (!serve_check_schema(sql, err))
         return err_wrap(err, "The schema of the database");
     TRY(secrets_open(conf, sql, &secrets, err));

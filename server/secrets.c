@@ -407,7 +407,7 @@ static bool run(
     AUTO(sql_close) struct sql *sql = NULL;
     AUTO(secrets_free) struct secrets *s = NULL;
     if (word->needs == WITH_DATABASE) {
-        TRY(serve_open_database(conf, &sql, err));
+        TRY(serve_open_database(conf, SERVE_EXISTING, &sql, err));
         if (!serve_check_schema(sql, err))
             return err_wrap(err, "The schema of the database");
     }

@@ -59,12 +59,26 @@ struct serving {
 /* --- signals -----------------------------------------------------------------------------------
  */
 
-/* Sleeps; true when a signal to stop came. The first begins the drain, the second ends it. */
-static bool stop_asked(const sigset_t *signals, int64_t us)
+/* SIGHUP says that the terminal is gone, unless nohup has it ignored: a blocked signal would come
+ * all the same. */
+static void stop_signals(sigset_t *out)
+{
+    struct sigaction hangup;
+
+    sigemptyset(out);
+    sigaddset(out, SIGTERM);
+    sigaddset(out, SIGINT);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaddset(out, SIGHUP);
+}
+
+/* Sleeps; the signal to stop that came, or 0. The first begins the drain, the second ends it. */
+static int stop_asked(const sigset_t *signals, int64_t us)
 {
     struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    int number = sigtimedwait(signals, NULL, &t);
 
-    return sigtimedwait(signals, NULL, &t) > 0;
+    return number > 0 ? number : 0;
 }
 
 /* Until a signal to stop comes, with upkeep from time to time. A wait can end early: for a
@@ -88,7 +102,8 @@ static bool wait_until(struct serving *s, int64_t deadline_us, bool (*done)(stru
     while (!done(s)) {
         if (clock_mono_us() >= deadline_us)
             return false;
-        if (stop_asked(&s->signals, TICK_US)) {
+        int number = stop_asked(&s->signals, TICK_US);
+        if (number && number != SIGHUP) { /* which the shell and the terminal both send */
             log_write(LOG_WARN, "stop", "second signal: ending at once");
             log_flush();
             _exit(1);
@@ -100,37 +115,46 @@ static bool wait_until(struct serving *s, int64_t deadline_us, bool (*done)(stru
 /* --- opening -----------------------------------------------------------------------------------
  */
 
-static bool try_open_database(const struct config *conf, struct sql **out, struct err *err)
+static bool try_open_database(
+    const struct config *conf, enum serve_file file, struct sql **out, struct err *err)
 {
     const struct sql_conf c = {
         .database = conf->database,
         .prepared = conf->pg_prepared,
         .pool = (unsigned)conf->pg_pool,
         .connect_ms = conf->pg_connect_timeout / 1000,
+        .existing = file == SERVE_EXISTING,
     };
 
     return sql_open(&c, out, err);
 }
 
-bool serve_open_database(const struct config *conf, struct sql **out, struct err *err)
+/* *out is NULL when one of the signals (NULL: of none) came first. */
+static bool wait_for_database(const struct config *conf, enum serve_file file,
+    const sigset_t *signals, struct sql **out, struct err *err)
 {
     int64_t deadline = clock_mono_us() + conf->start_timeout;
-    sigset_t signals;
 
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
+    *out = NULL;
     for (unsigned tries = 1;; tries++) {
-        if (try_open_database(conf, out, err))
+        if (try_open_database(conf, file, out, err))
             return true;
         if (err->kind != ERR_UNAVAILABLE || clock_mono_us() >= deadline)
             return false;
         if (tries == 1)
             log_write(LOG_WARN, "database", "%s; trying again", err->msg);
-        if (stop_asked(&signals, RETRY_US))
-            return err_set(err, ERR_UNAVAILABLE, "stopped while waiting for the database");
         err_clear(err);
+        if (!signals)
+            usleep(RETRY_US);
+        else if (stop_asked(signals, RETRY_US))
+            return true;
     }
+}
+
+bool serve_open_database(
+    const struct config *conf, enum serve_file file, struct sql **out, struct err *err)
+{
+    return wait_for_database(conf, file, NULL, out, err);
 }
 
 bool serve_check_schema(struct sql *sql, struct err *err)
@@ -140,9 +164,10 @@ bool serve_check_schema(struct sql *sql, struct err *err)
     TRY(sql_schema_version(sql, &have, &want, err));
     if (have == want)
         return true;
-    return err_set(err, ERR_UNAVAILABLE,
-        "has version %lld, this program needs %lld: run firn migrate", (long long)have,
-        (long long)want);
+    return err_set(err, ERR_UNAVAILABLE, "has version %lld, this program needs %lld: %s",
+        (long long)have, (long long)want,
+        have < want ? "run firn migrate"
+                    : "the database was migrated by a newer firn, start that one");
 }
 
 bool serve_open_store(struct arena *a, const struct config *conf, struct secrets *secrets,
@@ -158,7 +183,6 @@ static bool open_warehouses(struct serving *s, struct err *err)
 {
     struct server *server = &s->server;
 
-    TRY(serve_open_database(s->conf, &s->sql, err));
     TRY(sql_migrate(s->sql, err));
     TRY(secrets_open(s->conf, s->sql, &s->secrets, err));
     server->sql = s->sql;
@@ -245,15 +269,24 @@ static const char *const *op_names(struct arena *a)
     return names;
 }
 
-static bool start(struct serving *s, struct err *err)
+static bool bind_all(struct serving *s, struct err *err)
 {
-    metric_ops(op_names(s->arena), OP_COUNT + 1);
     TRY(http_bind(s->arena, s->conf->listen, &s->listen_fd, &s->listen, err));
     if (*s->conf->management_listen)
         TRY(http_bind(
             s->arena, s->conf->management_listen, &s->management_fd, &s->management_listen, err));
-    TRY(http_bind(s->arena, s->conf->admin_listen, &s->admin_fd, &s->admin_listen, err));
+    return http_bind(s->arena, s->conf->admin_listen, &s->admin_fd, &s->admin_listen, err);
+}
+
+/* True without `progress.started`: a signal to stop came first. */
+static bool start(struct serving *s, struct err *err)
+{
+    metric_ops(op_names(s->arena), OP_COUNT + 1);
+    TRY(bind_all(s, err));
     TRY(admin_start(&s->server, s->admin_fd, &s->admin, err));
+    TRY(wait_for_database(s->conf, SERVE_MAKE, &s->signals, &s->sql, err));
+    if (!s->sql)
+        return true;
     TRY(open_warehouses(s, err));
     TRY(start_lanes(s, err));
     upkeep_init(&s->upkeep, &s->server);
@@ -372,17 +405,15 @@ bool serve(const struct config *conf, struct err *err)
     s->server.conf = conf;
     s->server.progress = &s->progress;
     s->server.reports = reports_new();
-    sigemptyset(&s->signals);
-    sigaddset(&s->signals, SIGTERM);
-    sigaddset(&s->signals, SIGINT);
+    stop_signals(&s->signals);
     sigprocmask(SIG_BLOCK, &s->signals, NULL); /* inherited by all threads; waited for here */
-    bool started = start(s, err);
-    if (started) {
+    bool ok = start(s, err);
+    if (atomic_load(&s->progress.started)) {
         wait_for_stop(s);
         drain(s);
     }
     stop(s);
-    if (started)
+    if (ok)
         log_write(LOG_INFO, "stop", "done");
-    return started;
+    return ok;
 }

@@ -56,6 +56,17 @@ static bool make_parents(const char *path, struct err *err)
     return ok;
 }
 
+static bool is_there(const char *path, struct err *err)
+{
+    if (access(path, F_OK) == 0)
+        return true;
+    if (errno == ENOENT)
+        return err_set(err, ERR_INTERNAL,
+            "There is no database %s: firn serve makes it, or run firn migrate", path);
+    return err_set(
+        err, ERR_INTERNAL, "The database %s cannot be opened: %s", path, strerror(errno));
+}
+
 static bool take_lock(const char *path, int *out, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new();
@@ -84,7 +95,7 @@ static bool lite_open(const struct sql_conf *conf, void **home, struct err *err)
 
     if (*path == '\0')
         return err_set(err, ERR_INTERNAL, "The database is given as \"sqlite:\" without a path");
-    TRY(make_parents(path, err));
+    TRY(conf->existing ? is_there(path, err) : make_parents(path, err));
     TRY(take_lock(path, &lock, err));
     struct home *h = xcalloc(1, sizeof(*h));
     h->lock = lock;
@@ -207,7 +218,8 @@ static bool set_up(struct lite *l, struct err *err)
 static bool lite_connect(
     const struct sql_conf *conf, enum db_role role, struct db **out, struct err *err)
 {
-    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    const int flags =
+        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (conf->existing ? 0 : SQLITE_OPEN_CREATE);
     const char *path = path_of(conf);
 
     if (FAULT(DB_CONNECT_REFUSED))

@@ -25,10 +25,10 @@ struct sql_conf {
     bool prepared;        /* named prepared statements and start-up options; off for old poolers */
     unsigned pool;        /* connections of the slow lane, opened when needed */
     int64_t connect_ms;   /* how long one attempt to connect may take */
+    bool existing;        /* SQLite: a file that is not there is not made */
 };
 
-/* Opens the handle; connects once (SQLite: takes the file's lock). ERR_UNAVAILABLE, ERR_INTERNAL.
- */
+/* Opens the handle; connects once (SQLite: locks the file). ERR_UNAVAILABLE, ERR_INTERNAL. */
 MUST bool sql_open(const struct sql_conf *conf, struct sql **out, struct err *err);
 void sql_close(struct sql **s);
 /* The database without secrets, for logs: "postgresql://host:5432/firn". */

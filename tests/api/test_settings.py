@@ -79,7 +79,7 @@ def test_unknown_commands(firn, args):
     ("FIRN_LOGLEVEL", "FIRN_LOG_LEVEL")])
 def test_unknown_environment_settings(firn, name, meant):
     """Refused, with the name that may have been meant."""
-    refused(firn, env={name: "x"}, says=[name.removeprefix("FIRN_"), meant])
+    refused(firn, env={name: "x"}, says=[f"'{name}'", meant])
 
 
 @pytest.mark.parametrize("args,says", [
@@ -139,7 +139,9 @@ def test_sources_and_their_order(firn, tmp_path):
 
 
 @pytest.mark.parametrize("text,says", [
-    ("listn = x\n", ["listn", "listen"]), ("# x\njust a line\n", ["line 2"]), ("workers = x\n", ["workers"])])
+    ("listn = x\n", ["listn", "listen"]), ("# x\njust a line\n", ["line 2"]),
+    ("workers = 1\n\nWORKERS=1\n", ["line 3", "FIRN_WORKERS", "line 1"]),
+    ("s3_secret_access_key = a\ns3-secret-access-key_file = /dev/null\n", ["line 2", "line 1"]), ("workers = x\n", ["workers"])])
 def test_wrong_files(firn, tmp_path, text, says):
     """The file and the line are named."""
     config = tmp_path / "firn.conf"
@@ -228,7 +230,8 @@ def test_migrate_and_check(firn):
 def test_check_says_what_is_wrong(firn):
     """A database without schema, an unreachable one, a warehouse that cannot be written."""
     done = firn.run("check")
-    assert done.returncode != 0 and re.search(r"^schema\s+FAILED: .*migrate", done.stdout, re.M), done.stdout
+    line = "database" if firn.db.kind == "sqlite" else "schema"
+    assert done.returncode != 0 and re.search(rf"^{line}\s+FAILED: .*migrate", done.stdout, re.M), done.stdout
     done = firn.run("check", env={"FIRN_DATABASE": "postgresql://nobody@127.0.0.1:1/none"})
     assert done.returncode != 0 and re.search(r"^database\s+FAILED: .*127\.0\.0\.1", done.stdout, re.M), done.stdout
     done = firn.run("check", env={"FIRN_WAREHOUSE": "file:///proc/firn"})
@@ -269,6 +272,17 @@ def test_newer_schema_is_refused(firn):
         db.execute(f"UPDATE {versions[0]} SET {column} = {column} + 1000")
     db.close()
     refused(firn, env={"FIRN_START_TIMEOUT": "1"}, says=["newer"])
+    done = firn.run("check")
+    assert done.returncode != 0 and re.search(r"^schema\s+FAILED: .*newer", done.stdout, re.M), done.stdout
+
+
+@pytest.mark.parametrize("command", [["check"], ["secrets", "list"], ["warehouse", "list"]])
+def test_looking_makes_no_database(firn, tmp_path, command):
+    """Neither its folders, nor a file, where serve and migrate would make them."""
+    database = tmp_path / "a" / "b" / "firn.db"
+    done = firn.run(*command, env={"FIRN_DATABASE": f"sqlite:{database}"})
+    assert done.returncode != 0 and f"no database {database}" in done.stdout + done.stderr, done
+    assert not list(tmp_path.iterdir())
 
 
 # --- one of each -----------------------------------------------------------------------
@@ -381,9 +395,9 @@ def test_ipv6():
             assert wire.recv(100).startswith(b"HTTP/1.1 200")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_stop(number):
-    """SIGTERM and SIGINT: not ready, drained, exit code 0."""
+    """SIGTERM, SIGINT and SIGHUP: not ready, drained, exit code 0."""
     firn = Server().start()
     api = Api(firn)
     ns = api.new_namespace()
@@ -507,7 +521,7 @@ def test_start_waits_for_the_database(tmp_path):
         time.sleep(1)
         assert process.poll() is None
         os.kill(process.pid, signal.SIGTERM)
-        process.wait(10 * SLOWNESS)
+        assert process.wait(10 * SLOWNESS) == 0
     finally:
         process.kill()
         process.wait()
