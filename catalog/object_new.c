@@ -372,7 +372,9 @@ static void note_log(const struct act *act, const struct metadata *m, struct sql
 static bool registered_place(
     const struct act *act, const struct metadata *m, struct sql_new_object *o, struct err *err)
 {
-    TRY(place__check(act->a, act->c, metadata_head(m)->location, &o->location, &o->place, err));
+    if (!place__check(act->a, act->c, metadata_head(m)->location, &o->location, &o->place, err))
+        return err_wrap(err, "the \"location\" in the metadata file %.*s that is to be registered",
+            STR_ARG(o->metadata_location));
     o->location = metadata_head(m)->location;
     return uris__check_all(act->a, act->c, m, err) ||
            err_wrap(err, "registering metadata file %.*s", STR_ARG(o->metadata_location));

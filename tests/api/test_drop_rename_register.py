@@ -313,7 +313,9 @@ def test_register_outside(api, ns, place):
                 f"{api.store.base}2/x.metadata.json"):
         api.register(ns, "t", uri).expect(400, 403)
     for location in ("s3://elsewhere/t", "file:///etc", api.store.base, "relative"):
-        api.register(ns, "t", put(api, place, document(location))).expect(400, 403)
+        uri = put(api, place, document(location))
+        error = api.register(ns, "t", uri).expect(400, 403).error
+        assert "location" in error["message"] and uri in error["message"], error
     assert api.names(ns) == []
 
 
