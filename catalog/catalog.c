@@ -74,6 +74,14 @@ bool catalog_read_failed(struct err *err)
     return false;
 }
 
+/* Room may be made while a client tries again. It is said here, as the words of a store that is
+ * away are not for clients. */
+static bool store_full(struct err *err)
+{
+    struct err was = *err;
+    return err_set(err, ERR_BUSY, "the store has no room for the metadata file: %s", was.msg);
+}
+
 bool catalog__change_failed(struct err *err)
 {
     switch ((int)err->kind) {
@@ -82,6 +90,8 @@ bool catalog__change_failed(struct err *err)
         return err_as(err, ERR_BUSY);
     case ERR_OUTCOME_UNKNOWN:
         return err_as(err, ERR_COMMIT_UNKNOWN);
+    case ERR_STORE_FULL:
+        return store_full(err);
     case ERR_STORE_DENIED:
         return err_as(err, ERR_FORBIDDEN);
     case ERR_STORE_BAD_URI:

@@ -63,7 +63,10 @@ static enum err_kind kind_of(int e)
     case EAGAIN:
     case EINTR:
         return ERR_UNAVAILABLE;
-    default: /* ENOSPC, EDQUOT, EIO, EROFS, …: an operator has to look */
+    case ENOSPC:
+    case EDQUOT:
+        return ERR_STORE_FULL;
+    default: /* EIO, EROFS, …: an operator has to look */
         return ERR_INTERNAL;
     }
 }

@@ -291,6 +291,8 @@ static enum err_kind kind_of(const struct s3_call *call, int status)
         return ERR_STORE_DENIED;
     case 404:
         return ERR_STORE_NOT_FOUND;
+    case 507:
+        return ERR_STORE_FULL;
     case 412:
         return ERR_STORE_EXISTS;
     case 413:

@@ -202,6 +202,8 @@ bool store_put_new(struct store *s, struct str uri, const struct str *pieces, si
     if (FAULT(STORE_PUT_FAILS))
         return err_set(
             err, ERR_UNAVAILABLE, "%.*s was not written: failure asked for", STR_ARG(uri));
+    if (FAULT(STORE_PUT_FULL))
+        return err_set(err, ERR_STORE_FULL, "cannot write %.*s: the disk is full", STR_ARG(uri));
     bool ok = p.root->ops->put_new(s, &p, pieces, n, content_type, err);
     if (ok && FAULT(STORE_PUT_AFTER_WRITE))
         _exit(137);

@@ -124,7 +124,8 @@ const char *store_kind(struct str uri);
 
 /* All of these: ERR_STORE_NOT_FOUND, ERR_STORE_EXISTS, ERR_STORE_DENIED, ERR_STORE_BAD_URI,
  * ERR_TOO_LARGE; ERR_UNAVAILABLE: trying later may help, and nothing was done;
- * ERR_INTERNAL: trying again will not help (bucket missing, disk full: says so), nothing was done.
+ * ERR_STORE_FULL: no room (disk, quota) until somebody makes some, and nothing was done;
+ * ERR_INTERNAL: trying again will not help (bucket missing: says so), nothing was done.
  */
 
 /* Whole object, at most max bytes, into *out (initialised by the callee; caller calls buf_fini). */

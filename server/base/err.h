@@ -53,7 +53,8 @@
     X(STORE_EXISTS, 0, "", LOG_DEBUG)                                                              \
     X(STORE_DENIED, 0, "", LOG_WARN)                                                               \
     X(KEYS_REFUSED, 0, "", LOG_WARN)                                                               \
-    X(STORE_BAD_URI, 0, "", LOG_INFO)
+    X(STORE_BAD_URI, 0, "", LOG_INFO)                                                              \
+    X(STORE_FULL, 0, "", LOG_WARN)
 
 enum err_kind {
 #define X(kind, status, type, level) ERR_##kind,

@@ -103,6 +103,16 @@ def test_failing_write_changes_nothing(firn):
     api.close()
 
 
+def test_full_store_is_worth_another_try(firn):
+    """429 with Retry-After, and the reason, which a client that tries for long enough can see removed."""
+    api, table = armed(firn, "STORE_PUT_FULL")
+    files = metadata_files(firn)
+    append(table).fails(429, "SlowDownException", contains="the disk is full")
+    assert metadata_files(firn) == files and table.metadata["current-snapshot-id"] == 1
+    append(table).ok()
+    api.close()
+
+
 def test_failing_write_of_a_create(firn):
     """The name stays free."""
     api, _ = armed(firn, "STORE_PUT_FAILS")

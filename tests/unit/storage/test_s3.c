@@ -293,7 +293,7 @@ END_TEST
 START_TEST(test_s3_put__store_full)
 {
     PLAY({.answer = FAILS("507 Insufficient Storage", "XMinioStorageFull")});
-    put_fails(ERR_INTERNAL);
+    put_fails(ERR_STORE_FULL);
     ck_assert_uint_eq(stub_count(), 1);
 }
 END_TEST
