@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+enum { SET_UP_US = 5000000 }; /* for what a new connection is told */
+
 struct pg {
     struct db db;
     PGconn *conn;
@@ -151,6 +153,21 @@ static struct str message(const char *text)
     return s;
 }
 
+static bool pg_run(struct db *db, const char *text, int64_t deadline_us, struct err *err);
+
+/* With "off" a commit that was answered is lost when the server's machine goes down. What waits
+ * for replicas, or does not, is left as it is. A pooler in transaction mode may carry this to
+ * another session than the one that commits. */
+static bool no_lost_commits(struct db *db, const struct sql_conf *conf, struct err *err)
+{
+    static const char text[] = "SELECT set_config('synchronous_commit', 'on', false) "
+                               "WHERE current_setting('synchronous_commit', true) = 'off'";
+
+    if (db->role == DB_READ || !conf->prepared)
+        return true;
+    return pg_run(db, text, clock_mono_us() + SET_UP_US, err);
+}
+
 static bool pg_connect(
     const struct sql_conf *conf, enum db_role role, struct db **out, struct err *err)
 {
@@ -175,6 +192,7 @@ static bool pg_connect(
             encoding ? encoding : "(unknown)");
     if (PQsetnonblocking(c->conn, 1) != 0)
         return err_set(err, ERR_INTERNAL, "PostgreSQL: the connection cannot be non-blocking");
+    TRY(no_lost_commits(db, conf, err));
     arena_reset(c->db.scratch);
     *out = TAKE(db);
     return true;
@@ -427,9 +445,9 @@ static bool pg_run(struct db *db, const char *text, int64_t deadline_us, struct 
     TRY(in_time(c, deadline_us, err));
     begin_statement(c, deadline_us);
     if (PQsendQueryParams(c->conn, text, 0, NULL, NULL, NULL, NULL, 0) != 1)
-        return lost(c, "running a statement of the schema", err);
+        return lost(c, "running a statement", err);
     TRY(wait_result(c, err));
-    return take_rows(db->scratch, c, "running a statement of the schema", &ignored, err);
+    return take_rows(db->scratch, c, "running a statement", &ignored, err);
 }
 
 /* --- the fast lane --- */

@@ -62,6 +62,25 @@ def test_restart_under_load(firn, own_postgres, how, away):
     api.close()
 
 
+def test_answered_commits_outlive_a_careless_setting(firn, own_postgres):
+    """The database would write its log some seconds after the answer: it is told not to."""
+    with psycopg.connect(own_postgres.uri, autocommit=True) as db:
+        for setting in ("synchronous_commit = off", "wal_writer_delay = 10000"):
+            db.execute(f"ALTER SYSTEM SET {setting}")
+    own_postgres.control("stop")
+    own_postgres.control("restart")
+    answering(own_postgres.uri)
+    api, ns = prepared(firn)
+    for value in range(5):
+        api.commit(ns, "t", [set_properties(a=str(value))]).ok()
+    location = api.load(ns, "t").ok().json["metadata-location"]
+    own_postgres.control("kill")
+    own_postgres.control("restart")
+    answering(own_postgres.uri)
+    assert api.load(ns, "t").ok().json["metadata-location"] == location
+    api.close()
+
+
 def test_answers_while_it_is_away(firn, own_postgres):
     """Reads 503, changes 429, both with Retry-After and quickly; config and liveness as always. The server
     stays ready: its own answers are better than a balancer's."""
