@@ -47,6 +47,13 @@ static struct str cut(struct str path, size_t depth)
     return path;
 }
 
+static struct str shortened(struct str path)
+{
+    while (path.n > FOLDER_TEXT_MAX)
+        path = folder_of_file(&(struct location){.path = path}).path;
+    return path;
+}
+
 /* What was cut is in the set: its parts are where they were. */
 static void keep(struct folders *f, struct sql_folder folder)
 {
@@ -97,7 +104,7 @@ static bool is_covered(const struct folders *f, struct sql_folder folder)
 
 void folders_add(struct folders *f, struct sql_folder folder)
 {
-    folder.path = cut(folder.path, f->depth);
+    folder.path = shortened(cut(folder.path, f->depth));
     if (is_covered(f, folder))
         return;
     if (f->n == FOLDERS_MAX) {

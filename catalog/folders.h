@@ -11,7 +11,10 @@
 struct arena;
 struct location;
 
-enum { FOLDERS_MAX = 1024 };
+enum {
+    FOLDERS_MAX = 1024,
+    FOLDER_TEXT_MAX = 1000, /* bytes of a path, which goes into an index */
+};
 
 struct folders {
     struct arena *a; /* of the texts */
@@ -23,10 +26,10 @@ struct folders {
 
 void folders_init(struct folders *f, struct arena *a);
 void folders_fini(struct folders *f);
+/* Or, where its path is too long, one above it. */
 void folders_add(struct folders *f, struct sql_folder folder);
 bool folders_has(const struct folders *f, struct sql_folder folder);
 
 /* The folder that a file lies in; the top is "". */
 struct sql_folder folder_of_file(const struct location *file);
-/* One hash for all spellings of a place. */
 uint64_t folder_hash(struct sql_folder at);

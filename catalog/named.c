@@ -13,6 +13,7 @@
 #include "metadata.h"
 #include "metric.h"
 #include "part_text.h"
+#include "store.h"
 
 enum {
     MANIFEST_MAX = 256 << 20, /* bytes of one file */
@@ -152,6 +153,23 @@ static bool unreadable(struct walk *w, const char *what, struct str uri)
     return true;
 }
 
+/* Does a client find it in the warehouse, though this server does not? */
+static bool is_in_disguise(const struct walk *w, struct arena *a, struct str uri)
+{
+    const struct catalog *c = w->by->catalog;
+    struct location at[SPELLED_MAX], root[SPELLED_MAX];
+    size_t n = location_spelled(a, uri, NULL, at);
+    for (size_t i = 0; i < c->n_roots && n > 0; i++) {
+        struct str text =
+            arena_printf(a, "%.*s%.*s", STR_ARG(c->roots[i].authority), STR_ARG(c->roots[i].path));
+        size_t m = location_spelled(a, text, NULL, root);
+        for (size_t k = 0; k < n * m; k++)
+            if (location_within(&at[k / m], &root[k % m]))
+                return true;
+    }
+    return false;
+}
+
 /* What lies where this server does not come is not read. *there false: it is that, or nobody can.
  */
 static bool fetch(struct walk *w, const char *what, struct str uri, struct buf *out, bool *there)
@@ -160,6 +178,10 @@ static bool fetch(struct walk *w, const char *what, struct str uri, struct buf *
     struct store *store = w->by->catalog->store;
     *there = false;
     if (!store_check(a, store, uri, w->err)) {
+        if (is_in_disguise(w, a, uri)) {
+            err_wrap(w->err, "reading %.*s", STR_ARG(uri));
+            return end_as(w, NAMED_UNKNOWN);
+        }
         pass_over(w, what, uri);
         return true;
     }

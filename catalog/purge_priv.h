@@ -101,8 +101,8 @@ MUST bool house_read(struct arena *a, const struct named_by *by, struct sql_surv
  * metadata of those that have changed, what is new in it. Good for all marks that were there before
  * it began. PURGE_GOING when it is done; PURGE_STOPPED: go_on said so. */
 enum purge_end purge__survey(struct purge *p, const struct purge_asker *asker);
-/* May tables name files in this bucket that the survey does not know of? */
-bool purge__is_blind(const struct purge *p, struct str authority);
+/* May tables name files in the bucket of this location that the survey does not know of? */
+bool purge__is_blind(const struct purge *p, struct str location);
 
 /* The files at a place that live tables name. */
 struct spare {
@@ -110,7 +110,8 @@ struct spare {
     enum { SPARE_FILES, SPARE_FOLDERS, SPARE_ALL } grain; /* coarser where there are too many */
 };
 /* Fills it; PURGE_GOING when it is whole, else as above, or PURGE_UNSURE. */
-enum purge_end purge__spare(struct purge *p, const struct purge_asker *asker,
-    const struct location *root, struct spare *out);
-bool spare_has(const struct spare *s, const struct location *file);
+enum purge_end purge__spare(
+    struct purge *p, const struct purge_asker *asker, struct str location, struct spare *out);
+/* By whatever name. */
+bool spare_has(const struct spare *s, struct arena *scratch, struct str uri);
 void spare_fini(struct spare *s);

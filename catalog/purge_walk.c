@@ -100,9 +100,7 @@ static bool inside(struct walk *w, struct str uri)
 /* Another table names it, though it lies elsewhere. */
 static bool is_spared(struct walk *w, struct str uri)
 {
-    struct location at;
-    struct err ignored;
-    bool is = location_parse(w->scratch, uri, &at, &ignored) && spare_has(&w->spare, &at);
+    bool is = spare_has(&w->spare, w->scratch, uri);
     w->count->spared += is;
     return is;
 }
@@ -392,10 +390,10 @@ static bool mind_others(struct walk *w)
 {
     const struct purge_asker asker = {asked_to_go_on, w};
     enum purge_end end = purge__survey(w->purge, &asker);
-    if (end == PURGE_GOING && purge__is_blind(w->purge, w->root.authority))
+    if (end == PURGE_GOING && purge__is_blind(w->purge, w->mark->location))
         end = PURGE_UNSURE;
     if (end == PURGE_GOING)
-        end = purge__spare(w->purge, &asker, &w->root, &w->spare);
+        end = purge__spare(w->purge, &asker, w->mark->location, &w->spare);
     if (w->end != PURGE_GOING)
         return false;
     if (end == PURGE_GOING && w->spare.grain == SPARE_ALL)

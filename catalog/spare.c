@@ -8,16 +8,21 @@
 #include "metadata.h"
 #include "named.h"
 #include "purge_priv.h"
+#include "store.h"
 
 enum { PAGE = 20, NAMES_MAX = 1 << 20 };
 
 struct gathering {
     struct purge *purge;
     const struct purge_asker *asker;
-    const struct location *root;
+    struct location roots[SPELLED_MAX]; /* the place, as spellings are compared */
+    size_t n_roots;
+    struct location homes[SPELLED_MAX]; /* of the table at hand */
+    size_t n_homes;
     struct spare *spare;
     struct arena *scratch; /* of one name */
     struct house house;
+    struct hashes read; /* tables */
     enum purge_end end;
 };
 
@@ -42,7 +47,7 @@ static void spare_add(struct spare *s, const struct location *file)
         s->grain = SPARE_ALL;
 }
 
-bool spare_has(const struct spare *s, const struct location *file)
+static bool has_place(const struct spare *s, const struct location *file)
 {
     switch (s->grain) {
     case SPARE_FILES:
@@ -55,6 +60,17 @@ bool spare_has(const struct spare *s, const struct location *file)
     }
 }
 
+bool spare_has(const struct spare *s, struct arena *scratch, struct str uri)
+{
+    struct location at[SPELLED_MAX];
+    if (s->grain == SPARE_FILES && s->files.n == 0)
+        return false;
+    for (size_t n = location_spelled(scratch, uri, NULL, at); n > 0; n--)
+        if (has_place(s, &at[n - 1]))
+            return true;
+    return s->grain == SPARE_ALL;
+}
+
 void spare_fini(struct spare *s)
 {
     hashes_fini(&s->files);
@@ -64,14 +80,23 @@ void spare_fini(struct spare *s)
 /* -- Tables -------------------------------------------------------------------------------------
  */
 
+static bool lies_there(const struct gathering *g, const struct location *at)
+{
+    for (size_t i = 0; i < g->n_roots; i++)
+        if (location_within(at, &g->roots[i]))
+            return true;
+    return false;
+}
+
 static bool take(void *arg, struct str uri)
 {
     struct gathering *g = arg;
-    struct location at;
-    struct err ignored;
+    struct location at[SPELLED_MAX];
     arena_reset(g->scratch);
-    if (location_parse(g->scratch, uri, &at, &ignored) && location_within(&at, g->root))
-        spare_add(g->spare, &at);
+    for (size_t n = location_spelled(g->scratch, uri, g->n_homes > 0 ? g->homes : NULL, at); n > 0;
+         n--)
+        if (lies_there(g, &at[n - 1]))
+            spare_add(g->spare, &at[n - 1]);
     return true;
 }
 
@@ -95,6 +120,10 @@ static bool table_names(struct gathering *g, struct arena *a, struct sql_surveye
     AUTO(metadata_unref) struct metadata *m = NULL;
     const struct named_mark none = {0};
     struct err err = {.kind = ERR_NONE};
+    uint64_t hash = ((uint64_t)table->warehouse << 40) ^ (uint64_t)table->id;
+    if (hashes_add(&g->read, hash ? hash : 1, SIZE_MAX))
+        return true;
+    g->n_homes = location_spelled(a, table->location, NULL, g->homes);
     if (!house_enter(&g->house, g->purge, table, &err))
         return not_known(g, table, &err);
     const struct named_by by = {g->house.catalog, &none, go_on, take, g};
@@ -103,10 +132,10 @@ static bool table_names(struct gathering *g, struct arena *a, struct sql_surveye
     return !m || named_files(&by, m, &err) == NAMED_ALL || not_known(g, table, &err);
 }
 
-static bool all_tables(struct gathering *g)
+static bool tables_near(struct gathering *g, const struct location *root)
 {
     AUTO(arena_free) struct arena *a = arena_new();
-    const struct sql_place place = {.authority = g->root->authority, .path = g->root->path};
+    const struct sql_place place = {.authority = root->authority, .path = root->path};
     struct sql *sql = g->purge->catalog->sql;
     struct sql_surveyed last = {0}, *page = NULL;
     struct err err = {.kind = ERR_NONE};
@@ -123,17 +152,18 @@ static bool all_tables(struct gathering *g)
     return true;
 }
 
-enum purge_end purge__spare(struct purge *p, const struct purge_asker *asker,
-    const struct location *root, struct spare *out)
+enum purge_end purge__spare(
+    struct purge *p, const struct purge_asker *asker, struct str location, struct spare *out)
 {
     AUTO(arena_free) struct arena *scratch = arena_new();
-    struct gathering g = {.purge = p,
-        .asker = asker,
-        .root = root,
-        .spare = out,
-        .scratch = scratch,
-        .end = PURGE_GOING};
-    bool ok = all_tables(&g);
+    struct gathering g = {
+        .purge = p, .asker = asker, .spare = out, .scratch = scratch, .end = PURGE_GOING};
+    AUTO(arena_free) struct arena *a = arena_new();
+    bool ok = true;
+    g.n_roots = location_spelled(a, location, NULL, g.roots);
+    for (size_t i = 0; i < g.n_roots && ok; i++)
+        ok = tables_near(&g, &g.roots[i]);
     house_fini(&g.house);
+    hashes_fini(&g.read);
     return ok ? PURGE_GOING : g.end;
 }

@@ -14,11 +14,14 @@
 #include "named.h"
 #include "purge_priv.h"
 #include "sql_keep.h"
+#include "store.h"
 
 enum {
     PAGE = 100,
     GOOD_US = 10000000, /* marks of a page are worked off with one survey, but not for long */
 };
+
+enum name_kind { NAME_FILE, NAME_FOLDER };
 
 struct survey {
     struct purge *purge;
@@ -31,7 +34,9 @@ struct survey {
     int64_t n;      /* tables that were read */
     /* of the table at hand */
     struct sql_surveyed table;
-    struct location own;
+    struct location own;                /* as it is spelled */
+    struct location homes[SPELLED_MAX]; /* as other spellings of it are compared */
+    size_t n_homes;
     struct folders folders;
 };
 
@@ -44,10 +49,17 @@ static bool end_as(struct survey *s, enum purge_end end)
 /* -- Blindness ----------------------------------------------------------------------------------
  */
 
-static void go_blind(struct purge *p, struct str authority)
+static bool is_dark(const struct purge_blind *b, struct str authority)
 {
-    struct purge_blind *b = &p->blind;
-    if (purge__is_blind(p, authority))
+    for (size_t i = 0; i < b->n; i++)
+        if (str_eq(b->authorities[i], authority))
+            return true;
+    return b->all;
+}
+
+static void go_dark(struct purge_blind *b, struct str authority)
+{
+    if (is_dark(b, authority))
         return;
     if (b->n < PURGE_BLIND)
         b->authorities[b->n++] = arena_dup(b->a, authority);
@@ -55,12 +67,22 @@ static void go_blind(struct purge *p, struct str authority)
         b->all = true;
 }
 
-bool purge__is_blind(const struct purge *p, struct str authority)
+static void go_blind(struct purge *p, struct arena *scratch, struct str uri)
 {
-    for (size_t i = 0; i < p->blind.n; i++)
-        if (str_eq(p->blind.authorities[i], authority))
-            return true;
-    return p->blind.all;
+    struct location at[SPELLED_MAX];
+    arena_reset(scratch);
+    for (size_t n = location_spelled(scratch, uri, NULL, at); n > 0; n--)
+        go_dark(&p->blind, at[n - 1].authority);
+}
+
+bool purge__is_blind(const struct purge *p, struct str location)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    struct location at[SPELLED_MAX];
+    bool is = p->blind.all;
+    for (size_t n = location_spelled(a, location, NULL, at); n > 0 && !is; n--)
+        is = is_dark(&p->blind, at[n - 1].authority);
+    return is;
 }
 
 static void begin_seeing(struct purge *p)
@@ -73,17 +95,17 @@ static void begin_seeing(struct purge *p)
 /* Its warehouse's places are where it may name files; of one that cannot be opened the base is. */
 static void not_known(struct survey *s, const struct err *err)
 {
-    struct location base;
-    struct err ignored;
     log_write(LOG_WARN, "purge", "what the table at %.*s names cannot be known: %s",
         STR_ARG(s->table.location), err->msg);
     if (err->kind == ERR_UNAVAILABLE || !s->house.catalog)
         s->closed = s->table.warehouse;
-    for (size_t i = 0; s->house.catalog && i < s->house.catalog->n_roots; i++)
-        go_blind(s->purge, s->house.catalog->roots[i].authority);
-    arena_reset(s->scratch);
-    if (location_parse(s->scratch, s->table.warehouse_base, &base, &ignored))
-        go_blind(s->purge, base.authority);
+    AUTO(arena_free) struct arena *a = arena_new();
+    for (size_t i = 0; s->house.catalog && i < s->house.catalog->n_roots; i++) {
+        const struct location *root = &s->house.catalog->roots[i];
+        struct str uri = arena_printf(a, "%.*s%.*s", STR_ARG(root->authority), STR_ARG(root->path));
+        go_blind(s->purge, s->scratch, uri);
+    }
+    go_blind(s->purge, s->scratch, s->table.warehouse_base);
 }
 
 /* -- Going on -----------------------------------------------------------------------------------
@@ -112,34 +134,61 @@ static bool go_on(void *arg)
 /* -- One table ----------------------------------------------------------------------------------
  */
 
-static bool is_beneath(struct str uri, struct str location)
+/* With nothing in the name that somebody may read otherwise. */
+static bool is_plainly_beneath(struct str uri, struct str location)
 {
-    return str_starts(uri, location) && uri.n > location.n && uri.p[location.n] == '/';
+    if (!str_starts(uri, location) || uri.n <= location.n || uri.p[location.n] != '/')
+        return false;
+    const char *rest = uri.p + location.n;
+    size_t n = uri.n - location.n;
+    return !memmem(rest, n, "//", 2) && !memmem(rest, n, "/.", 2) && !memchr(rest, '%', n);
 }
 
-/* What is no location cannot be purged either. */
+static bool is_at_home(const struct survey *s, const struct location *at)
+{
+    for (size_t i = 0; i < s->n_homes; i++)
+        if (location_within(at, &s->homes[i]))
+            return true;
+    return false;
+}
+
+/* The folder that it lies in, or it is, if that is outside: as it is spelled, since what others
+ * leave behind is looked for so, and everywhere that a client may look. */
+static void add_name(struct survey *s, struct str uri, enum name_kind what)
+{
+    struct location at[SPELLED_MAX + 1];
+    struct err ignored;
+    arena_reset(s->scratch);
+    size_t n = location_spelled(s->scratch, uri, s->n_homes > 0 ? s->homes : NULL, at);
+    for (size_t i = 0; i < n;) {
+        if (is_at_home(s, &at[i]))
+            at[i] = at[--n];
+        else
+            i++;
+    }
+    if (location_parse(s->scratch, uri, &at[n], &ignored) && !location_within(&at[n], &s->own))
+        n++;
+    for (size_t i = 0; i < n; i++)
+        folders_add(&s->folders, what == NAME_FILE
+                                     ? folder_of_file(&at[i])
+                                     : (struct sql_folder){at[i].authority, at[i].path});
+}
+
+/* What no client finds cannot be purged either. */
 static bool take(void *arg, struct str uri)
 {
     struct survey *s = arg;
-    struct location at;
-    struct err ignored;
-    if (is_beneath(uri, s->table.location))
-        return true;
-    arena_reset(s->scratch);
-    if (location_parse(s->scratch, uri, &at, &ignored) && !location_within(&at, &s->own))
-        folders_add(&s->folders, folder_of_file(&at));
+    bool links = str_eq(s->own.authority, STR("file:")); /* there may be some on the way */
+    if (links || !is_plainly_beneath(uri, s->table.location))
+        add_name(s, uri, NAME_FILE);
     return true;
 }
 
 /* What it named where it lay is now outside. */
 static void add_former_location(struct survey *s, const struct sql_survey *row)
 {
-    struct location was;
-    struct err ignored;
-    arena_reset(s->scratch);
-    if (row->known && location_parse(s->scratch, row->location, &was, &ignored) &&
-        !location_within(&was, &s->own))
-        folders_add(&s->folders, (struct sql_folder){was.authority, was.path});
+    if (row->known)
+        add_name(s, row->location, NAME_FOLDER);
 }
 
 /* The folders come first: with the mark they are all there. */
@@ -211,6 +260,7 @@ static bool survey_table(struct survey *s, const struct sql_survey *row)
     }
     if (!m || !location_parse(a, s->table.location, &s->own, &err))
         return true;
+    s->n_homes = location_spelled(a, s->table.location, NULL, s->homes);
     folders_init(&s->folders, a);
     bool ok = read_table(s, a, row, m, &by);
     folders_fini(&s->folders);

@@ -1490,6 +1490,11 @@ static const char *const schema_7[] = {
         NULL,
 };
 
+static const char *const schema_8[] = {
+        "DELETE FROM survey",
+        NULL,
+};
+
 const struct schema_file schema_files[] = {
     {1, "0001_begin", schema_1},
     {2, "0002_purge", schema_2},
@@ -1498,5 +1503,6 @@ const struct schema_file schema_files[] = {
     {5, "0005_digest", schema_5},
     {6, "0006_survey", schema_6},
     {7, "0007_index", schema_7},
+    {8, "0008_spelling", schema_8},
 };
 const size_t schema_files_n = sizeof(schema_files) / sizeof(schema_files[0]);

@@ -95,6 +95,15 @@ MUST bool location_parse(struct arena *a, struct str uri, struct location *out, 
 /* The same in the form in which places are compared across warehouses, which may spell one place in
  * several ways: file: paths without links, buckets in lower case. Looks at the file system. */
 MUST bool location_identity(struct arena *a, struct str uri, struct location *out, struct err *err);
+/* All places where some client may look for a file of that name, however it is spelled, in a form
+ * in which they are compared with one another only: ASCII, decoded, scheme and host in lower case,
+ * with and without the links of a file system. Of names that differ and mean one object at least
+ * one place is the same; some that mean two may share one. own, or NULL: where the table lies that
+ * names it, as a place of this function. None: no client of a store that we know finds it. Looks at
+ * the file system. */
+enum { SPELLED_MAX = 8 };
+size_t location_spelled(struct arena *a, struct str uri, const struct location *own,
+    struct location out[static SPELLED_MAX]);
 /* Is inner equal to outer or beneath it, on whole segments? */
 bool location_within(const struct location *inner, const struct location *outer);
 

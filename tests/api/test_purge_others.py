@@ -2,6 +2,7 @@
 table lies; all else goes. What tables name is read once."""
 
 import base64
+import copy
 import json
 import secrets
 import urllib.parse
@@ -13,6 +14,7 @@ from firn_client import SLOWNESS, Api, add_snapshot, ns_path, set_properties, se
 from firn_server import Server, local_path
 from pyiceberg.catalog import load_catalog
 from pyiceberg.expressions import EqualTo
+from pyiceberg.manifest import ManifestEntryStatus, write_manifest, write_manifest_list
 from pyiceberg.schema import Schema
 from pyiceberg.table.statistics import StatisticsFile
 from pyiceberg.types import LongType, NestedField
@@ -88,6 +90,101 @@ def test_a_statistics_file(server, api, ns, member):
     purge(api, ns, "a")
     wait_purged(server)
     assert api.store.list(a.location()) == [path]
+
+
+def spellings(uri):
+    """Names that some client takes for the same file."""
+    scheme, _, path = uri.partition("://")
+    folder, _, name = path.rpartition("/")
+    names = [f"{scheme.upper()}://{path}", f"{scheme}://{folder}//{name}", f"{scheme}://{folder}/./{name}",
+             f"{scheme}://{folder}/x/../{name}", f"{scheme}://{folder}/{name.replace('of', '%6ff')}",
+             f"{scheme}://{folder}/{name.replace('of', '%256Ff')}", f"{uri}?version=1"]
+    if scheme == "file":
+        return [*names, path, f"file:{path}", f"file://localhost{path}", path.replace("/", "//")]
+    return [*names, f"s3n://{path}", f"s3a://key:secret@{folder}//{name}"]
+
+
+def write_list(table, snapshot, *names):
+    """A manifest list of a table, whose manifest adds the files of these names."""
+    folder, io = f"{table.location()}/metadata", table.io
+    old = table.current_snapshot().manifests(io)[0].fetch_manifest_entry(io)[0]
+    with write_manifest(2, table.spec(), table.schema(), io.new_output(f"{folder}/m-{snapshot}.avro"), snapshot,
+                        "deflate") as manifest:
+        for name in names:
+            entry = copy.deepcopy(old)
+            entry.data_file._data[1] = name
+            entry._data[:4] = ManifestEntryStatus.ADDED, snapshot, None, None
+            manifest.add_entry(entry)
+    uri = f"{folder}/snap-{snapshot}.avro"
+    with write_manifest_list(2, io.new_output(uri), snapshot, None, 1, "deflate") as out:
+        out.add_manifests([manifest.to_manifest_file()])
+    return uri
+
+
+def test_a_name_in_another_spelling(server, api, ns):
+    """B names files of A in ways of its own, one of them as if it lay in B."""
+    a, b = make(server, ns, "a", appends=1), make(server, ns, "b", appends=1, location=f"{api.store.base}/{ns}/b")
+    n = len(spellings(a.location())) + 1
+    files = [f"{a.location()}/data/of-{i:02}.parquet" for i in range(n)]
+    for uri in files:
+        api.store.write(uri, b"PAR1")
+    names = [spellings(uri)[i] for i, uri in enumerate(files[:-1])]
+    names.append(f"{b.location()}/../..{files[-1].removeprefix(api.store.base)}")
+    for name, table, which in (("a", a, files), ("b", b, names)):
+        lists = write_list(table, 7, *which)
+        api.commit(ns, name, [add_snapshot(7, 1, **{"manifest-list": lists}), set_ref("main", 7)]).ok()
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == files
+
+
+@pytest.mark.parametrize("spelling", ["plain", "behind a link"])
+def test_a_data_file_in_another_spelling(spelling):
+    """What PyIceberg reads by a path of this machine is there after the purge."""
+    firn = Server()
+    if firn.store.kind == "file":
+        base = local_path(firn.store.base)
+        linked = base.with_name(base.name + "-linked")
+        base.rename(linked)
+        base.symlink_to(linked)
+    with firn:
+        api = Api(firn)
+        if api.store.kind == "file":
+            ns = api.new_namespace()
+            a, b = make(firn, ns, "a", appends=2), make(firn, ns, "b")
+            names = [str(local_path(f)) for f in data_files(a)]
+            if spelling != "plain":
+                names = ["file://" + name.replace(str(base), str(linked)) for name in names]
+            b.add_files(names)
+            purge(api, ns, "a")
+            wait_purged(firn)
+            assert len(api.store.list(a.location())) == 2
+            assert ids(firn, ns, "b") == [0, 1, 2, 3, 10, 11, 12, 13]
+        api.close()
+
+
+def test_a_manifest_in_another_spelling(lazy):  # noqa: F811
+    """This server does not read what lies there: A waits until it can know what it names."""
+    api = Api(lazy)
+    ns = api.new_namespace()
+    a, b = make(lazy, ns, "a", appends=1), make(lazy, ns, "b")
+    b.add_files(data_files(a))
+    manifests = b.current_snapshot().manifests(b.io)
+    for manifest in manifests:
+        manifest._data[0] = manifest.manifest_path.replace("/metadata/", "/metadata/./")
+    uri = f"{b.location()}/metadata/snap-7.avro"
+    with write_manifest_list(2, b.io.new_output(uri), 7, None, 1, "deflate") as out:
+        out.add_manifests(manifests)
+    make(lazy, ns, "c", location=f"{api.store.base}/{ns}-c")
+    api.commit(ns, "c", [add_snapshot(7, 1, **{"manifest-list": uri}), set_ref("main", 7)]).ok()
+    api.drop(ns, "b").expect(204)
+    purge(api, ns, "a")
+    before = api.store.list(a.location())
+    go(lazy)
+    lazy.wait_log(r"what the table at .*-c names cannot be known: reading .*/metadata/\./")
+    lazy.wait_log("what other tables name is not known")
+    assert marks(lazy) == 1 and api.store.list(a.location()) == before
+    api.close()
 
 
 def take_snapshot(api, ns, name, snapshot, sequence=1):

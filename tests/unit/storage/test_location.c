@@ -5,6 +5,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct arena *a;
@@ -331,6 +332,91 @@ START_TEST(test_store_is_file__by_scheme)
 }
 END_TEST
 
+/* Do two names share a place? */
+static bool share(const char *one, const char *other, const char *own)
+{
+    struct location at[SPELLED_MAX], with[SPELLED_MAX], home[SPELLED_MAX];
+    size_t homes = own ? location_spelled(a, str_from(own), NULL, home) : 0;
+    size_t n = location_spelled(a, str_from(one), NULL, at);
+    size_t m = location_spelled(a, str_from(other), homes ? home : NULL, with);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < m; k++)
+            if (str_eq(at[i].authority, with[k].authority) && str_eq(at[i].path, with[k].path))
+                return true;
+    return false;
+}
+
+START_TEST(test_location_spelled__one_object)
+{
+    static const struct {
+        const char *strict, *other, *own;
+    } rows[] = {
+        {"file:///a/b",                 "/a/b",                        NULL                         },
+        {"file:///a/b",                 "//a//b",                      NULL                         },
+        {"file:///a/b",                 "FILE:/a/./b",                 NULL                         },
+        {"file:///a/b",                 "file:///a/c/../b",            NULL                         },
+        {"file:///a/b",                 "file:///../a/b",              NULL                         },
+        {"file:///a/b",                 "file://somehost/a/b",         NULL                         },
+        {"file:///a/b c",               "file:///a/b%20c",             NULL                         },
+        {"file:///a/b%20c",             "file:///a/b%2520c",           NULL                         },
+        {"file:///a/\xc3\xbc",          "file:/a/%c3%BC",              NULL                         },
+        {"s3://B-1/a/b",                "S3A://b-1//a/./b",            NULL                         },
+        {"s3://b-1/a/b",                "s3n://key:secret@b-1/a/b",    NULL                         },
+        {"s3://b-1/a/b",                "oss://b-1/a/%2e/b?x=1",       NULL                         },
+        {"s3://b-1/a/b",                "s3://b-1/a/b#x",              NULL                         },
+        {"s3://b-1/a/b",                "/a/b",                        "s3a://b-1/own"              },
+        {"gs://b-1/a",                  "gcs://b-1/c/%2E%2e/a",        NULL                         },
+        {"abfss://cnt@acc.dfs.x.net/a", "wasb://cnt@ACC.blob.x.net/a", NULL                         },
+        {"abfss://cnt@acc.dfs.x.net/a", "abfs://acc.dfs.x.net/cnt/a",  NULL                         },
+        {"abfss://cnt@acc.dfs.x.net/a", "abfs://cnt/a",                "abfss://own@acc.dfs.x.net/t"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        ck_assert_msg(share(rows[i].strict, rows[i].other, rows[i].own), "%s", rows[i].other);
+}
+END_TEST
+
+START_TEST(test_location_spelled__two_objects)
+{
+    ck_assert(!share("file:///a/b", "file:///a/bc", NULL));
+    ck_assert(!share("file:///a/b", "a/b", NULL));
+    ck_assert(!share("file:///a/b", "hdfs://n/a/b", NULL));
+    ck_assert(!share("file:///a/b", "", NULL));
+    ck_assert(!share("s3://b/a", "gs://b/a", NULL));
+    ck_assert(!share("s3://b/a", "s3:/b/a", NULL));
+    ck_assert(!share("s3://b/a", "s3://c/a", NULL));
+    ck_assert(!share("s3://b/a", "/a", NULL));
+    ck_assert(!share("abfss://cnt@acc.dfs.x.net/a", "abfs://cnt/a", NULL));
+    ck_assert(!share("abfss://cnt@acc.dfs.x.net/a", "abfss://cnt@other.dfs.x.net/a", NULL));
+}
+END_TEST
+
+/* Text for an index, whatever the bytes are: also half characters. */
+START_TEST(test_location_spelled__ascii)
+{
+    struct location at[SPELLED_MAX];
+    ck_assert_uint_eq(location_spelled(a, STR("s3://b/\xff%00%zz/\x01"), NULL, at), 1);
+    ck_assert_int_eq((int)at[0].path.n, (int)strlen("/%FF%00%zz/%01"));
+    ck_assert_int_eq(memcmp(at[0].path.p, "/%FF%00%zz/%01", at[0].path.n), 0);
+}
+END_TEST
+
+START_TEST(test_location_spelled__links)
+{
+    char folder[] = "/tmp/spelled-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    const char *real = arena_printf(a, "%s/real", folder).p;
+    const char *link = arena_printf(a, "%s/link", folder).p;
+    ck_assert_int_eq(symlink("real", link), 0);
+    ck_assert_int_eq(mkdir(real, 0700), 0);
+    ck_assert(share(arena_printf(a, "file://%s/x", link).p, arena_printf(a, "%s/x", real).p, NULL));
+    ck_assert(
+        share(arena_printf(a, "file://%s/x", real).p, arena_printf(a, "%s/./x", link).p, NULL));
+    ck_assert_int_eq(unlink(link), 0);
+    ck_assert_int_eq(rmdir(real), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("location");
@@ -345,6 +431,10 @@ int main(void)
     tcase_add_test(tc, test_location_within__as_segments_say);
     tcase_add_test(tc, test_location_identity__one_for_each_place);
     tcase_add_test(tc, test_location_identity__links);
+    tcase_add_test(tc, test_location_spelled__one_object);
+    tcase_add_test(tc, test_location_spelled__two_objects);
+    tcase_add_test(tc, test_location_spelled__ascii);
+    tcase_add_test(tc, test_location_spelled__links);
     tcase_add_test(tc, test_store_is_file__by_scheme);
     Suite *s = suite_create("location");
     suite_add_tcase(s, tc);
