@@ -7,7 +7,8 @@
 
 enum { SYNC = 16, HEADER_MAX = 1000 /* entries */ };
 
-#define MAGIC STR("Obj\x01")
+#define MAGIC  STR("Obj\x01")
+#define SEALED STR("AGS1") /* Iceberg's encrypted streams */
 
 struct avro {
     struct arena *arena;
@@ -59,6 +60,8 @@ static bool begin(struct avro *f, const struct avro_want *wants, size_t n, struc
 {
     struct header h = {.codec = STR("null")};
     struct str magic;
+    if (avro__left(&f->file) >= SEALED.n && memcmp(f->file.p, SEALED.p, SEALED.n) == 0)
+        return err_set(err, ERR_UNSUPPORTED, "encrypted (it begins with \"AGS1\")");
     if (avro__left(&f->file) < MAGIC.n || memcmp(f->file.p, MAGIC.p, MAGIC.n) != 0)
         return err_set(err, ERR_BAD_REQUEST, "no Avro file: it does not begin with \"Obj\" and 1");
     TRY(avro__take(&f->file, MAGIC.n, &magic, err));

@@ -1,6 +1,7 @@
 #include "named.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdlib.h>
 
 #include "arena.h"
@@ -113,6 +114,7 @@ struct walk {
     struct hashes seen; /* manifests of this walk */
     enum named_end end;
     unsigned told;
+    bool sealed;
     struct err *err;
 };
 
@@ -125,6 +127,20 @@ static bool end_as(struct walk *w, enum named_end end)
 static bool take(struct walk *w, struct str uri)
 {
     return w->by->take(w->by->arg, uri) || end_as(w, NAMED_STOPPED);
+}
+
+bool named_is_sealed(const struct metadata *m)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    const struct parts *snapshots = metadata_parts(m, PARTS_SNAPSHOTS);
+    struct str id;
+    if (metadata_parts(m, PARTS_KEYS)->n > 0 ||
+        json_object_get(metadata_head(m)->properties, "encryption.key-id"))
+        return true;
+    for (size_t i = 0; i < snapshots->n; i++)
+        if (part_text(a, &snapshots->v[i], "key-id", &id))
+            return true;
+    return false;
 }
 
 /* Nobody can read it today or ever, whoever he is; what another program could read is not meant. */
@@ -145,7 +161,7 @@ static void pass_over(struct walk *w, const char *what, struct str uri)
 /* A file of the table could not be read. */
 static bool unreadable(struct walk *w, const char *what, struct str uri)
 {
-    if (!is_for_nobody(w->err)) {
+    if (!is_for_nobody(w->err) || (w->sealed && w->err->kind != ERR_STORE_NOT_FOUND)) {
         err_wrap(w->err, "reading %.*s", STR_ARG(uri));
         return end_as(w, NAMED_UNKNOWN);
     }
@@ -291,7 +307,7 @@ static bool members(
 
 enum named_end named_files(const struct named_by *by, const struct metadata *m, struct err *err)
 {
-    struct walk w = {.by = by, .err = err, .end = NAMED_ALL};
+    struct walk w = {.by = by, .err = err, .end = NAMED_ALL, .sealed = named_is_sealed(m)};
     bool ok = take(&w, metadata_location(m)) &&
               members(&w, m, PARTS_METADATA_LOG, "metadata-file") &&
               members(&w, m, PARTS_STATISTICS, "statistics-path") &&

@@ -42,6 +42,8 @@ enum named_end {
     NAMED_STOPPED, /* by go_on or take */
     NAMED_UNKNOWN, /* what *err tells of could not be read, now or here */
 };
+/* Are files of the table encrypted, so that what looks damaged may be whole to others? */
+bool named_is_sealed(const struct metadata *m);
 /* A name may come several times. */
 enum named_end named_files(const struct named_by *by, const struct metadata *m, struct err *err);
 

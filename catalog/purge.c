@@ -121,17 +121,18 @@ static void tell(const struct sql_mark *mark, enum purge_end end, const struct p
         [PURGE_LOST] = "goes on in another server",
         [PURGE_STOPPED] = "interrupted, to be gone on with",
     };
-    bool failed = n->failed > 0 || end == PURGE_SPARED || end == PURGE_UNSURE;
+    bool failed = n->failed > 0 || n->unread > 0 || end == PURGE_SPARED || end == PURGE_UNSURE;
     struct log_line l;
     if (!log_begin(&l, failed ? LOG_WARN : LOG_INFO, "purge"))
         return;
     log_str(&l, "location", mark->location);
-    bool gave_up = end == PURGE_DONE && n->failed > 0;
+    bool gave_up = end == PURGE_DONE && (n->failed > 0 || n->unread > 0);
     log_str(&l, "outcome", gave_up ? STR("given up: some files stay") : str_from(words[end]));
     log_i64(&l, "deleted", (int64_t)n->deleted);
     log_i64(&l, "failed", (int64_t)n->failed);
     log_i64(&l, "outside", (int64_t)n->outside);
     log_i64(&l, "spared", (int64_t)n->spared);
+    log_i64(&l, "unread", (int64_t)n->unread);
     log_end(&l);
 }
 

@@ -63,6 +63,7 @@ enum purge_mode {
 struct purge_count {
     size_t deleted, failed, outside;
     size_t spared; /* that another table names */
+    size_t unread; /* that lead to files nobody here can see: they stay, and what leads to them */
 };
 
 /* The lease of an object. False when another server has it, or the database is away. */

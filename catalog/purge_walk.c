@@ -14,6 +14,7 @@
 #include "manifest.h"
 #include "metadata.h"
 #include "metric.h"
+#include "named.h"
 #include "part_text.h"
 #include "purge_priv.h"
 
@@ -33,6 +34,7 @@ struct walk {
     enum { DATA_GOES, DATA_STAYS } data;
     struct purge_count *count;
     enum purge_end end;
+    bool sealed;           /* what looks damaged may be encrypted */
     struct arena *arena;   /* of the whole walk */
     struct arena *scratch; /* of one file */
     struct location root;  /* the object's registered place */
@@ -198,12 +200,22 @@ static bool erase_once(struct walk *w, struct str uri)
 }
 
 /* What leads to other files goes when they are gone. */
-static bool erase_after(struct walk *w, struct str uri, size_t failed_before)
+static bool erase_after(struct walk *w, struct str uri, struct purge_count before)
 {
-    if (w->count->failed > failed_before && w->mode == PURGE_TRY)
+    if (w->count->unread > before.unread)
+        return true;
+    if (w->count->failed > before.failed && w->mode == PURGE_TRY)
         return true;
     arena_reset(w->scratch);
     return !inside(w, uri) || is_spared(w, uri) || erase(w, uri);
+}
+
+/* Of what is damaged nobody can tell the files, ever, and it goes. What another program may read,
+ * since it is encrypted, packed in another way or large, stays. */
+static void not_read(struct walk *w, const char *what, struct str uri, const struct err *err)
+{
+    complain(w, what, uri, err);
+    w->count->unread += w->sealed || err->kind == ERR_UNSUPPORTED || err->kind == ERR_TOO_LARGE;
 }
 
 /* *there is false when the file was deleted before, or cannot be had now. */
@@ -218,7 +230,7 @@ static bool fetch(struct walk *w, struct str uri, struct buf *out, bool *there)
     }
     if (err.kind != ERR_TOO_LARGE)
         return failed(w, "cannot read", uri, &err);
-    complain(w, "cannot read", uri, &err);
+    not_read(w, "its files stay: cannot read", uri, &err);
     return true;
 }
 
@@ -248,13 +260,13 @@ static bool data_files(struct walk *w, struct str uri)
         return true;
     if (w->end != PURGE_GOING)
         return false;
-    complain(w, "its files stay: cannot read manifest", uri, &err); /* nor will it ever be read */
+    not_read(w, "its files stay: cannot read manifest", uri, &err);
     return true;
 }
 
 static bool manifest(struct walk *w, struct str uri)
 {
-    size_t before = w->count->failed;
+    const struct purge_count before = *w->count;
     arena_reset(w->scratch);
     if (!may_lead(w, uri) || done_before(w, uri))
         return true;
@@ -285,13 +297,13 @@ static bool manifests(struct walk *w, struct str uri)
         return true;
     if (w->end != PURGE_GOING)
         return false;
-    complain(w, "its files stay: cannot read manifest list", uri, &err);
+    not_read(w, "its files stay: cannot read manifest list", uri, &err);
     return true;
 }
 
 static bool manifest_list(struct walk *w, struct str uri)
 {
-    size_t before = w->count->failed;
+    const struct purge_count before = *w->count;
     arena_reset(w->scratch);
     if (!may_lead(w, uri) || done_before(w, uri))
         return true;
@@ -322,7 +334,7 @@ static bool snapshots(struct walk *w, const struct metadata *m)
     return true;
 }
 
-static bool named_files(
+static bool members(
     struct walk *w, const struct metadata *m, enum parts_kind kind, const char *name)
 {
     AUTO(arena_free) struct arena *a = arena_new();
@@ -345,11 +357,12 @@ static bool all_files(struct walk *w, const struct metadata *m)
 {
     TRY(snapshots(w, m));
     TRY(nothing_left(w));
-    TRY(named_files(w, m, PARTS_STATISTICS, "statistics-path"));
-    TRY(named_files(w, m, PARTS_PARTITION_STATS, "statistics-path"));
-    TRY(named_files(w, m, PARTS_METADATA_LOG, "metadata-file"));
+    TRY(members(w, m, PARTS_STATISTICS, "statistics-path"));
+    TRY(members(w, m, PARTS_PARTITION_STATS, "statistics-path"));
+    TRY(members(w, m, PARTS_METADATA_LOG, "metadata-file"));
     TRY(nothing_left(w));
-    TRY(erase_once(w, w->mark->metadata_location));
+    if (w->count->unread == 0)
+        TRY(erase_once(w, w->mark->metadata_location));
     return nothing_left(w);
 }
 
@@ -413,6 +426,7 @@ static bool walk(struct walk *w)
     if (!cache_get(&c->cached, uri, &m, &err))
         return no_metadata(w, uri, &err);
     cache_drop(&c->cached, uri);
+    w->sealed = named_is_sealed(m);
     w->data = keeps_data(metadata_head(m)->properties) ? DATA_STAYS : DATA_GOES;
     return mind_others(w) && all_files(w, m);
 }

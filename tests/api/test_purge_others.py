@@ -413,6 +413,40 @@ def test_what_cannot_be_read_for_now(lazy):  # noqa: F811
     api.close()
 
 
+@pytest.mark.parametrize("how", ["list", "manifest", "key"])
+def test_what_is_encrypted(lazy, how):  # noqa: F811
+    """Of B nobody here knows what it names, so A waits. B itself keeps what it is not known to lead to, and what
+    leads there: its key is in the metadata."""
+    api = Api(lazy)
+    ns = api.new_namespace()
+    a, b = make(lazy, ns, "a", appends=1), make(lazy, ns, "b", appends=1)
+    snapshot, data = b.current_snapshot(), set(data_files(b))
+    hidden = [snapshot.manifest_list]
+    if how == "manifest":
+        hidden.append(snapshot.manifests(b.io)[0].manifest_path)
+    if how == "key":
+        uri = f"{b.location()}/metadata/snap-9.avro"
+        hidden = [uri]
+        sealed = add_snapshot(9, 2, **{"key-id": "k1", "manifest-list": uri,
+                                       "parent-snapshot-id": snapshot.snapshot_id})
+        api.commit(ns, "b", [sealed, set_ref("main", 9)]).ok()
+    api.store.write(hidden[-1], (b"AGS1" if how != "key" else b"") + secrets.token_bytes(300))
+    purge(api, ns, "a")
+    before = api.store.list(a.location())
+    go(lazy)
+    lazy.wait_log("what other tables name is not known")
+    assert marks(lazy) == 1 and api.store.list(a.location()) == before
+    metadata = api.load(ns, "b").ok().json["metadata-location"]
+    purge(api, ns, "b")
+    lazy.wait_log("given up: some files stay.*unread=1")
+    left = set(api.store.list(b.location()))
+    assert left >= {*hidden, metadata}
+    assert (data <= left) == (how != "key")
+    wait_purged(lazy, 60)
+    assert api.store.list(a.location()) == []
+    api.close()
+
+
 # --- what it costs -----------------------------------------------------------------------------
 
 
