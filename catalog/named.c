@@ -80,10 +80,16 @@ struct named_mark named_mark_next(
     const struct parts *parts = metadata_parts(m, PARTS_SNAPSHOTS);
     int64_t *ids = ARENA_ARRAY(a, int64_t, mark->n + parts->n + 1);
     size_t n = 0;
-    for (; n < mark->n; n++)
-        ids[n] = mark->snapshots[n];
+    for (size_t i = 0; i < mark->n; i++) {
+        const struct part *s = metadata_find(m, PARTS_SNAPSHOTS, mark->snapshots[i]);
+        if (!s || !is_loose(s))
+            ids[n++] = mark->snapshots[i];
+    }
     for (size_t i = 0; i < parts->n; i++)
-        if (is_loose(&parts->v[i]) && !has_id(mark, parts->v[i].id))
+        if (!is_loose(&parts->v[i]) && !has_id(mark, parts->v[i].id))
+            ids[n++] = parts->v[i].id;
+    for (size_t i = 0; i < parts->n; i++) /* last: nothing else tells of them */
+        if (is_loose(&parts->v[i]))
             ids[n++] = parts->v[i].id;
     return mark_of(a, metadata_head(m)->last_sequence_number, ids, n);
 }
@@ -92,18 +98,6 @@ static bool snapshot_was_read(const struct named_mark *mark, const struct part *
 {
     return has_id(mark, snapshot->id) ||
            (!is_loose(snapshot) && snapshot->seq <= mark->sequence_number);
-}
-
-/* A manifest keeps the number, and the snapshot, that it was added with. One that a snapshot which
- * is new names, and that came before the mark, was in a snapshot that was read then. */
-static bool manifest_was_read(
-    const struct named_mark *mark, const struct part *snapshot, const struct manifest_file *f)
-{
-    if (f->added_snapshot_id == MANIFEST_UNKNOWN || f->added_snapshot_id == snapshot->id)
-        return false;
-    return has_id(mark, f->added_snapshot_id) ||
-           (mark->sequence_number > 0 && !is_loose(snapshot) &&
-               f->sequence_number <= mark->sequence_number);
 }
 
 /* -- Reading ------------------------------------------------------------------------------------
@@ -115,8 +109,39 @@ struct walk {
     enum named_end end;
     unsigned told;
     bool sealed;
+    const struct part *snapshot; /* the one at hand */
+    bool linked;                 /* it comes from one that was read */
+    struct hashes linked_ids;    /* of those */
     struct err *err;
 };
+
+/* Does it come, over snapshots that are there, from one that was read? Then what it has taken over
+ * was read there, or is in one of these. The parent comes first, or it does not count. */
+static bool comes_from_read(struct walk *w, const struct metadata *m, const struct part *snapshot)
+{
+    const struct named_mark *mark = w->by->mark;
+    if (mark->sequence_number == 0 || is_loose(snapshot))
+        return false;
+    const struct part *parent = metadata_find(m, PARTS_SNAPSHOTS, snapshot->parent);
+    if (!has_id(mark, snapshot->parent) &&
+        !hashes_has(&w->linked_ids, (uint64_t)snapshot->parent) &&
+        !(parent && snapshot_was_read(mark, parent)))
+        return false;
+    if (snapshot->id > 1) /* which are one to a set */
+        (void)hashes_add(&w->linked_ids, (uint64_t)snapshot->id, SEEN_MAX);
+    return true;
+}
+
+/* A manifest keeps the number, and the snapshot, that it was added with. Numbers alone prove
+ * nothing: a snapshot without a parent may have brought manifests of any, and be gone again. */
+static bool manifest_was_read(const struct walk *w, const struct manifest_file *f)
+{
+    const struct named_mark *mark = w->by->mark;
+    if (f->added_snapshot_id == MANIFEST_UNKNOWN || f->added_snapshot_id == w->snapshot->id)
+        return false;
+    return has_id(mark, f->added_snapshot_id) ||
+           (w->linked && f->sequence_number <= mark->sequence_number);
+}
 
 static bool end_as(struct walk *w, enum named_end end)
 {
@@ -240,19 +265,19 @@ static bool manifest(struct walk *w, struct str uri)
     return settle(w, ok, "manifest", uri);
 }
 
-static bool list_entries(struct walk *w, const struct part *snapshot, struct avro *f)
+static bool list_entries(struct walk *w, struct avro *f)
 {
     struct manifest_file file;
     for (bool more;;) {
         TRY(manifest_list_next(f, &file, &more, w->err));
         if (!more)
             return true;
-        if (!manifest_was_read(w->by->mark, snapshot, &file))
+        if (!manifest_was_read(w, &file))
             TRY(manifest(w, file.path));
     }
 }
 
-static bool manifest_list(struct walk *w, const struct part *snapshot, struct str uri)
+static bool manifest_list(struct walk *w, struct str uri)
 {
     AUTO(buf_fini) struct buf bytes = {0};
     AUTO(avro_close) struct avro *f = NULL;
@@ -261,7 +286,7 @@ static bool manifest_list(struct walk *w, const struct part *snapshot, struct st
     TRY(fetch(w, "manifest list", uri, &bytes, &there));
     if (!there)
         return true;
-    bool ok = manifest_list_open(buf_view(&bytes), &f, w->err) && list_entries(w, snapshot, f);
+    bool ok = manifest_list_open(buf_view(&bytes), &f, w->err) && list_entries(w, f);
     return settle(w, ok, "manifest list", uri);
 }
 
@@ -283,8 +308,10 @@ static bool snapshots(struct walk *w, const struct metadata *m)
         if (snapshot_was_read(w->by->mark, snapshot))
             continue;
         arena_reset(a);
+        w->snapshot = snapshot;
+        w->linked = comes_from_read(w, m, snapshot);
         if (part_text(a, snapshot, "manifest-list", &uri))
-            TRY(manifest_list(w, snapshot, uri));
+            TRY(manifest_list(w, uri));
         else
             TRY(part_texts(a, snapshot, "manifests", listed_manifest, w));
     }
@@ -313,6 +340,7 @@ enum named_end named_files(const struct named_by *by, const struct metadata *m, 
               members(&w, m, PARTS_STATISTICS, "statistics-path") &&
               members(&w, m, PARTS_PARTITION_STATS, "statistics-path") && snapshots(&w, m);
     hashes_fini(&w.seen);
+    hashes_fini(&w.linked_ids);
     return ok ? NAMED_ALL : w.end;
 }
 

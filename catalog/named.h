@@ -14,8 +14,9 @@ struct catalog;
 struct metadata;
 
 /* What was read of a table before. Snapshots up to the sequence number were, if they have a parent:
- * a commit gives such a one a higher number than any before. The others go by their ids, those of
- * format version 1 among them. */
+ * a commit gives such a one a higher number than any before. The others, those of format version 1
+ * among them, go by their ids; of the rest the ids tell whether a new one comes from one that was
+ * read. */
 struct named_mark {
     int64_t sequence_number;
     const int64_t *snapshots; /* the oldest first */

@@ -104,7 +104,7 @@ def spellings(uri):
     return [*names, f"s3n://{path}", f"s3a://key:secret@{folder}//{name}"]
 
 
-def write_list(table, snapshot, *names):
+def write_list(table, snapshot, *names, sequence=1):
     """A manifest list of a table, whose manifest adds the files of these names."""
     folder, io = f"{table.location()}/metadata", table.io
     old = table.current_snapshot().manifests(io)[0].fetch_manifest_entry(io)[0]
@@ -116,7 +116,7 @@ def write_list(table, snapshot, *names):
             entry._data[:4] = ManifestEntryStatus.ADDED, snapshot, None, None
             manifest.add_entry(entry)
     uri = f"{folder}/snap-{snapshot}.avro"
-    with write_manifest_list(2, io.new_output(uri), snapshot, None, 1, "deflate") as out:
+    with write_manifest_list(2, io.new_output(uri), snapshot, None, sequence, "deflate") as out:
         out.add_manifests([manifest.to_manifest_file()])
     return uri
 
@@ -295,6 +295,27 @@ def test_a_snapshot_that_begins_anew(server, api, ns):
     wait_purged(server)
     assert api.store.list(a.location()) == sorted(kept)
     assert b.location() != a.location()
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_snapshot_that_follows_one_that_began_anew(server, api, ns, gone):
+    """What it has taken over is not old, though its number is: nobody has read it."""
+    a, b, other = make(server, ns, "a", appends=1), make(server, ns, "b", appends=3), make(server, ns, "other")
+    purge(api, ns, "other")
+    wait_purged(server)
+    assert not api.store.list(other.location())
+    taken = data_files(a)
+    lists = write_list(b, 7, *taken, sequence=2)
+    steps = [add_snapshot(7, 2, **{"manifest-list": lists}),
+             add_snapshot(8, 4, **{"manifest-list": lists, "parent-snapshot-id": 7})]
+    for step in steps:
+        api.commit(ns, "b", [step, set_ref("main", step["snapshot"]["snapshot-id"])]).ok()
+    if gone:
+        api.commit(ns, "b", [{"action": "remove-snapshots", "snapshot-ids": [7]}]).ok()
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == taken
+    assert ids(server, ns, "b") == [0, 1, 2, 3]
 
 
 def test_tables_that_are_being_purged_do_not_count(lazy):  # noqa: F811
