@@ -105,7 +105,7 @@ static bool snapshot_was_read(const struct named_mark *mark, const struct part *
 
 struct walk {
     const struct named_by *by;
-    struct hashes seen; /* manifests of this walk */
+    struct hashes *seen; /* manifests of this walk */
     enum named_end end;
     unsigned told;
     bool sealed;
@@ -255,7 +255,7 @@ static bool manifest(struct walk *w, struct str uri)
     AUTO(buf_fini) struct buf bytes = {0};
     AUTO(avro_close) struct avro *f = NULL;
     bool there;
-    if (hashes_add(&w->seen, digest_hash64(uri), SEEN_MAX))
+    if (hashes_add(w->seen, digest_hash64(uri), SEEN_MAX))
         return true;
     TRY(take(w, uri));
     TRY(fetch(w, "manifest", uri, &bytes, &there));
@@ -282,6 +282,8 @@ static bool manifest_list(struct walk *w, struct str uri)
     AUTO(buf_fini) struct buf bytes = {0};
     AUTO(avro_close) struct avro *f = NULL;
     bool there;
+    if (w->by->seen && hashes_add(w->seen, digest_hash64(uri), SEEN_MAX))
+        return true;
     TRY(take(w, uri));
     TRY(fetch(w, "manifest list", uri, &bytes, &there));
     if (!there)
@@ -334,12 +336,17 @@ static bool members(
 
 enum named_end named_files(const struct named_by *by, const struct metadata *m, struct err *err)
 {
-    struct walk w = {.by = by, .err = err, .end = NAMED_ALL, .sealed = named_is_sealed(m)};
+    struct hashes seen = {0};
+    struct walk w = {.by = by,
+        .seen = by->seen ? by->seen : &seen,
+        .err = err,
+        .end = NAMED_ALL,
+        .sealed = named_is_sealed(m)};
     bool ok = take(&w, metadata_location(m)) &&
               members(&w, m, PARTS_METADATA_LOG, "metadata-file") &&
               members(&w, m, PARTS_STATISTICS, "statistics-path") &&
               members(&w, m, PARTS_PARTITION_STATS, "statistics-path") && snapshots(&w, m);
-    hashes_fini(&w.seen);
+    hashes_fini(&seen);
     hashes_fini(&w.linked_ids);
     return ok ? NAMED_ALL : w.end;
 }

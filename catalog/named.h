@@ -11,6 +11,7 @@
 
 struct arena;
 struct catalog;
+struct hashes;
 struct metadata;
 
 /* What was read of a table before. Snapshots up to the sequence number were, if they have a parent:
@@ -33,6 +34,7 @@ struct named_mark named_mark_next(
 struct named_by {
     struct catalog *catalog;       /* whose store has the files */
     const struct named_mark *mark; /* what it covers is passed over */
+    struct hashes *seen; /* manifests and lists read before, kept by the caller; or NULL */
     /* Before each request to the store, and for each name; false: the walk ends. */
     bool (*go_on)(void *arg);
     bool (*take)(void *arg, struct str uri);

@@ -230,7 +230,7 @@ int64_t purge_run(struct purge *p)
         arena_reset(a);
         if (!next_page(p, a, first ? NULL : &last, &marks, &n))
             return POLL_MS;
-        p->surveyed_us = 0; /* a survey is good for the marks that it began after */
+        p->good_until_us = 0; /* a survey is good for the marks that it began after */
         for (size_t i = 0; i < n; i++)
             if (atomic_load(&p->stopped) || !look_at(p, &marks[i], &next))
                 return AWAY_MS;

@@ -42,7 +42,7 @@ struct purge {
     bool away;                  /* the database was, when last asked */
     struct purge_wait waits[PURGE_WAITS];
     size_t n_waits;
-    int64_t surveyed_us; /* when the last survey ended that is still good; 0: there is none */
+    int64_t good_until_us; /* the last survey is; 0: there is none */
     struct purge_blind blind;
 };
 
@@ -51,7 +51,7 @@ enum purge_end {
     PURGE_DONE,
     PURGE_SPARED,  /* another object lies there: nothing, or nothing more, was deleted */
     PURGE_LEFT,    /* files that could not be deleted are left, and what leads to them */
-    PURGE_UNSURE,  /* what another table names cannot be known for now: nothing was deleted */
+    PURGE_UNSURE,  /* what another table names cannot be known for now: nothing more is deleted */
     PURGE_AWAY,    /* the store or the database is */
     PURGE_LOST,    /* the lease, to another server */
     PURGE_STOPPED, /* by purge_stop */
@@ -108,9 +108,11 @@ bool purge__is_blind(const struct purge *p, struct str location);
 /* The files at a place that live tables name. */
 struct spare {
     struct hashes files, folders;
+    struct hashes tables, seen; /* what was read for that: metadata of tables; manifests, lists */
     enum { SPARE_FILES, SPARE_FOLDERS, SPARE_ALL } grain; /* coarser where there are too many */
 };
-/* Fills it; PURGE_GOING when it is whole, else as above, or PURGE_UNSURE. */
+/* Fills it, or adds what tables have begun to name since; PURGE_GOING when it is whole, else as
+ * above, or PURGE_UNSURE. */
 enum purge_end purge__spare(
     struct purge *p, const struct purge_asker *asker, struct str location, struct spare *out);
 /* By whatever name. */

@@ -22,6 +22,7 @@ enum {
     MANIFEST_MAX = 256 << 20, /* bytes of one file */
     SEEN = 1 << 19,           /* of the filter; two names in one place are both done again */
     RIVALS_MAX = 1000,
+    SURVEY_TRIES = 100,
     AWAY_AFTER = 3, /* requests to the store that found it away, one after the other */
     TOLD = 10,      /* failures that get a line in the log each */
     SLICE_US = 50000,
@@ -39,6 +40,8 @@ struct walk {
     struct arena *scratch; /* of one file */
     struct location root;  /* the object's registered place */
     struct spare spare;    /* what others name there */
+    enum { MINDS_NOBODY, MINDS_NOW, MINDS_OTHERS } minds;
+    bool begun; /* others were minded once */
     uint64_t *seen;
     unsigned away;    /* requests in a row */
     int64_t renew_us; /* when to take the lease again */
@@ -122,6 +125,53 @@ static bool stopped(const struct walk *w)
     return atomic_load(&w->purge->stopped);
 }
 
+static bool go_on(struct walk *w);
+
+static bool asked_to_go_on(void *arg)
+{
+    return go_on(arg);
+}
+
+/* Another server's may be under way: then a purge that has begun waits for that. */
+static enum purge_end survey(struct walk *w, const struct purge_asker *asker)
+{
+    enum purge_end end = purge__survey(w->purge, asker);
+    for (int i = 0; end == PURGE_LOST && w->begun && i < SURVEY_TRIES; i++) {
+        (void)clock_nanosleep(
+            CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = SLICE_US * 1000L}, NULL);
+        if (!go_on(w))
+            return w->end;
+        end = purge__survey(w->purge, asker);
+    }
+    return end;
+}
+
+static enum purge_end learn(struct walk *w)
+{
+    const struct purge_asker asker = {asked_to_go_on, w};
+    enum purge_end end = survey(w, &asker);
+    if (end == PURGE_GOING && purge__is_blind(w->purge, w->mark->location))
+        end = PURGE_UNSURE;
+    if (end == PURGE_GOING)
+        end = purge__spare(w->purge, &asker, w->mark->location, &w->spare);
+    if (end == PURGE_GOING && w->spare.grain == SPARE_ALL)
+        end = PURGE_SPARED;
+    return end;
+}
+
+/* What others name must be known before the first file goes, and again and again until the last
+ * one has. */
+static bool mind_others(struct walk *w)
+{
+    w->minds = MINDS_NOW; /* so that it is not asked for within */
+    enum purge_end end = learn(w);
+    w->minds = MINDS_OTHERS;
+    if (w->end != PURGE_GOING)
+        return false;
+    w->begun = true;
+    return end == PURGE_GOING || end_as(w, end);
+}
+
 /* Between any two requests to the store. */
 static bool go_on(struct walk *w)
 {
@@ -136,7 +186,7 @@ static bool go_on(struct walk *w)
     if (!taken)
         return end_as(w, PURGE_LOST);
     w->renew_us = clock_mono_us() + PURGE_RENEW_US;
-    return check_place(w);
+    return check_place(w) && (w->minds != MINDS_OTHERS || mind_others(w));
 }
 
 static void wait_turn(struct walk *w)
@@ -185,6 +235,9 @@ static bool erase(struct walk *w, struct str uri)
     struct err err = {.kind = ERR_NONE};
     wait_turn(w);
     TRY(go_on(w));
+    arena_reset(w->scratch);
+    if (is_spared(w, uri)) /* since just now */
+        return true;
     if (!store_delete(w->purge->catalog->store, uri, &err))
         return failed(w, "cannot delete", uri, &err);
     w->away = 0;
@@ -391,27 +444,6 @@ static bool no_metadata(struct walk *w, struct str uri, const struct err *err)
         TRY(failed(w, "cannot read", uri, err));
         return end_as(w, w->mode == PURGE_TRY ? PURGE_LEFT : PURGE_DONE);
     }
-}
-
-static bool asked_to_go_on(void *arg)
-{
-    return go_on(arg);
-}
-
-/* What others name must be known before the first file goes. */
-static bool mind_others(struct walk *w)
-{
-    const struct purge_asker asker = {asked_to_go_on, w};
-    enum purge_end end = purge__survey(w->purge, &asker);
-    if (end == PURGE_GOING && purge__is_blind(w->purge, w->mark->location))
-        end = PURGE_UNSURE;
-    if (end == PURGE_GOING)
-        end = purge__spare(w->purge, &asker, w->mark->location, &w->spare);
-    if (w->end != PURGE_GOING)
-        return false;
-    if (end == PURGE_GOING && w->spare.grain == SPARE_ALL)
-        end = PURGE_SPARED;
-    return end == PURGE_GOING || end_as(w, end);
 }
 
 static bool walk(struct walk *w)

@@ -1,8 +1,11 @@
 /* The files at a place that live tables name, whoever wrote them: those stay when what lay there is
  * purged. Which tables may name some the survey knows; these are read from end to end. */
+#include <inttypes.h>
+
 #include "arena.h"
 #include "base.h"
 #include "catalog_priv.h"
+#include "digest.h"
 #include "folders.h"
 #include "log.h"
 #include "metadata.h"
@@ -22,7 +25,6 @@ struct gathering {
     struct spare *spare;
     struct arena *scratch; /* of one name */
     struct house house;
-    struct hashes read; /* tables */
     enum purge_end end;
 };
 
@@ -75,6 +77,8 @@ void spare_fini(struct spare *s)
 {
     hashes_fini(&s->files);
     hashes_fini(&s->folders);
+    hashes_fini(&s->tables);
+    hashes_fini(&s->seen);
 }
 
 /* -- Tables -------------------------------------------------------------------------------------
@@ -120,13 +124,14 @@ static bool table_names(struct gathering *g, struct arena *a, struct sql_surveye
     AUTO(metadata_unref) struct metadata *m = NULL;
     const struct named_mark none = {0};
     struct err err = {.kind = ERR_NONE};
-    uint64_t hash = ((uint64_t)table->warehouse << 40) ^ (uint64_t)table->id;
-    if (hashes_add(&g->read, hash ? hash : 1, SIZE_MAX))
+    struct str as_it_is = arena_printf(a, "%" PRId64 " %" PRId64 " %.*s", table->warehouse,
+        table->id, STR_ARG(table->metadata_location));
+    if (hashes_add(&g->spare->tables, digest_hash64(as_it_is), SIZE_MAX))
         return true;
     g->n_homes = location_spelled(a, table->location, NULL, g->homes);
     if (!house_enter(&g->house, g->purge, table, &err))
         return not_known(g, table, &err);
-    const struct named_by by = {g->house.catalog, &none, go_on, take, g};
+    const struct named_by by = {g->house.catalog, &none, &g->spare->seen, go_on, take, g};
     if (!house_read(a, &by, table, &m, &err))
         return not_known(g, table, &err);
     return !m || named_files(&by, m, &err) == NAMED_ALL || not_known(g, table, &err);
@@ -164,6 +169,5 @@ enum purge_end purge__spare(
     for (size_t i = 0; i < g.n_roots && ok; i++)
         ok = tables_near(&g, &g.roots[i]);
     house_fini(&g.house);
-    hashes_fini(&g.read);
     return ok ? PURGE_GOING : g.end;
 }

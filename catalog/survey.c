@@ -18,7 +18,10 @@
 
 enum {
     PAGE = 100,
-    GOOD_US = 10000000, /* marks of a page are worked off with one survey, but not for long */
+    /* How long one is good, for several marks or in the course of one: nine times what it took. */
+    GOOD_TIMES = 9,
+    GOOD_MIN_US = PURGE_RENEW_US,
+    GOOD_MAX_US = 30000000,
 };
 
 enum name_kind { NAME_FILE, NAME_FOLDER };
@@ -252,7 +255,7 @@ static bool survey_table(struct survey *s, const struct sql_survey *row)
     }
     if (row->known && row->replaced == s->table.replaced)
         mark = named_mark_read(a, row->sequence_number, row->snapshots);
-    const struct named_by by = {s->house.catalog, &mark, go_on, take, s};
+    const struct named_by by = {s->house.catalog, &mark, NULL, go_on, take, s};
     if (!house_read(a, &by, &s->table, &m, &err)) {
         if (s->end == PURGE_GOING)
             not_known(s, &err);
@@ -300,14 +303,22 @@ static void tell(const struct survey *s)
     log_end(&l);
 }
 
+static int64_t good_until(int64_t begun, int64_t now)
+{
+    int64_t us = GOOD_TIMES * (now - begun);
+    us = us < GOOD_MIN_US ? GOOD_MIN_US : us;
+    return now + (us > GOOD_MAX_US ? GOOD_MAX_US : us);
+}
+
 enum purge_end purge__survey(struct purge *p, const struct purge_asker *asker)
 {
     AUTO(arena_free) struct arena *scratch = arena_new();
     struct survey s = {.purge = p, .asker = asker, .scratch = scratch, .end = PURGE_GOING};
     struct err ignored = {.kind = ERR_NONE};
-    if (p->surveyed_us != 0 && clock_mono_us() < p->surveyed_us + GOOD_US)
+    int64_t begun = clock_mono_us();
+    if (begun < p->good_until_us)
         return PURGE_GOING;
-    p->surveyed_us = 0;
+    p->good_until_us = 0;
     if (!lease(&s))
         return s.end;
     begin_seeing(p);
@@ -315,7 +326,7 @@ enum purge_end purge__survey(struct purge *p, const struct purge_asker *asker)
     house_fini(&s.house);
     tell(&s);
     if (ok)
-        p->surveyed_us = clock_mono_us();
+        p->good_until_us = good_until(begun, clock_mono_us());
     if (!sql_lease_give(p->catalog->sql, 0, STR("survey"), str_from(p->holder), &ignored))
         log_write(LOG_DEBUG, "purge", "%s", ignored.msg);
     return ok ? PURGE_GOING : s.end;

@@ -332,6 +332,31 @@ def test_tables_that_are_being_purged_do_not_count(lazy):  # noqa: F811
     api.close()
 
 
+@pytest.mark.long
+def test_a_file_that_is_named_while_the_purge_goes_on(lazy):  # noqa: F811
+    """It is asked again and again what others name."""
+    api = Api(lazy)
+    ns = api.new_namespace()
+    a, b = make(lazy, ns, "a", appends=6), make(lazy, ns, "b", appends=1)
+    stats = f"{a.location()}/metadata/of-both.stats"
+    api.store.write(stats, b"PFA1")
+
+    def name_it(name, table):
+        api.commit(ns, name, [{"action": "set-partition-statistics", "partition-statistics": {
+            "snapshot-id": table.current_snapshot().snapshot_id, "statistics-path": stats,
+            "file-size-in-bytes": 4}}]).ok()
+
+    name_it("a", a)
+    n = len(api.store.list(a.location()))
+    purge(api, ns, "a")
+    go(lazy, rate=1)
+    wait_until(lambda: len(api.store.list(a.location())) < n)
+    name_it("b", b)
+    wait_purged(lazy, 90)
+    assert api.store.list(a.location()) == [stats]
+    api.close()
+
+
 # --- tables of other warehouses --------------------------------------------------------------
 
 
