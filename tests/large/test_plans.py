@@ -20,7 +20,7 @@ FEW_PAGES, PAGE = 80, 101  # what a statement about one row may touch in its ind
 
 # about no rows, or the schema itself
 NO_ROWS = {"ping", "begin", "commit", "rollback", "migrate_lock", "schema_present", "schema_create", "schema_get",
-           "schema_add"}
+           "schema_add", "warehouse_lock"}
 # read a whole table, or all that belongs to a warehouse, and why they may
 SCANS = {
     "warehouse_find": "a warehouse is asked for by its base too; there are few, and an open one is kept",
