@@ -187,7 +187,6 @@ NOT_FOR_NOW = {
     "no bucket": answers(404, "NoSuchBucket"),
     "moved to where nobody knows": answers(301, "PermanentRedirect"),
     "not allowed": answers(405, "MethodNotAllowed"),
-    "full": answers(507, "InsufficientStorage"),
 }
 
 
@@ -203,6 +202,18 @@ def test_what_time_does_not_heal(store, api, table, what):
     answer = table.load()
     assert answer.status >= 400 and answer.error["type"] != "NoSuchTableException", answer
     assert len(store.log) - since <= 6
+    store.heal()
+    is_as(table, before)
+    assert api.names(table.ns) == [table.name]
+
+
+def test_a_full_store(store, api, table):
+    """Somebody may make room: 429 with Retry-After and the reason, nothing written, nothing changed."""
+    before = table.loaded
+    store.always(answers(507, "InsufficientStorage"), on="PUT")
+    for answer in (table.commit(set_properties(a="b")), api.create(table.ns, "new")):
+        answer.expect(429)
+        assert int(answer.header("Retry-After")) >= 1 and "no room" in answer.error["message"]
     store.heal()
     is_as(table, before)
     assert api.names(table.ns) == [table.name]
