@@ -216,9 +216,9 @@ def test_files_of_one_table_in_the_folder_of_another(firn, how):
     firn.start()
     api = Api(firn)
     base = f"{firn.store.base}/{firn.ns}"
-    if how == "its metadata folder":
-        owner = api.table(firn.ns, "owner", location=f"{base}/b", properties=KEEP_TWO)
+    if how == "its metadata folder":  # which the owner chose for its place when it was in use already
         guest = api.table(firn.ns, "guest", location=f"{base}/a", properties={"write.metadata.path": f"{base}/b/metadata"})
+        owner = api.table(firn.ns, "owner", location=f"{base}/b", properties=KEEP_TWO)
     else:
         guest = api.table(firn.ns, "guest", location=f"{base}/b")
     for i in range(4):

@@ -312,7 +312,7 @@ class AzureStore:
         self.blobs = Blobs(self.endpoint, self.account, self.container, key=self.key)
 
     @property
-    def client(self):
+    def reach(self):
         """Properties of a client that reaches everything."""
         return {"adls.connection-string": f"AccountName={self.account};AccountKey={self.key};BlobEndpoint={self.endpoint};"}
 
