@@ -34,8 +34,8 @@ SCANS = {
     "foreign_near": "asked by purges only; tables that name files elsewhere are few",
     "change_detach": "rewrites the changes of one table that moves",
 }
-# sort the few rows that agree in what the index leads with
-SORTS = {"change_by_digest", "mark_page"}
+# sort the few rows that agree in what the index leads with, or the folders above a path
+SORTS = {"change_by_digest", "mark_page", "location_above"}
 
 
 def statements(engine):

@@ -171,7 +171,7 @@ def test_more_properties_than_can_be_read():
         firn.restart()
         found = api.request("GET", table.path, check=False).ok().json["metadata"]["properties"]
         assert len(found) == 2 * 99_999 + 1
-        post(api, table.path, {"updates": [add_snapshot(1, 1), set_ref("main", 1)]}).ok()
+        post(api, table.path, {"updates": [add_snapshot(1, 1, location=table.location), set_ref("main", 1)]}).ok()
 
 
 def test_larger_metadata_than_can_be_read():
