@@ -51,6 +51,7 @@ static bool adls_new(
     s->scheme = ENDPOINT_HTTPS;
     int ms = conf->s3_deadline_ms > 0 ? conf->s3_deadline_ms : DEADLINE_MS;
     s->deadline_us = (int64_t)ms * 1000;
+    purse_init(&s->purse);
     if (conf->azure_endpoint && *conf->azure_endpoint)
         TRY(read_endpoint(s, str_from(conf->azure_endpoint), err));
     s->reach = fetch_reach_of(conf->endpoint_reach);

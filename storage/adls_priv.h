@@ -5,6 +5,7 @@
 #include "endpoint.h"
 #include "fetch.h"
 #include "keeper.h"
+#include "retry.h"
 #include "store_priv.h"
 
 #include <stdatomic.h>
@@ -24,6 +25,7 @@ struct adls {
     int64_t deadline_us;
     struct keeper *keeper;
     atomic_llong clock_offset_ms; /* the store's clock minus ours */
+    struct purse purse;           /* of the retries */
 };
 
 /* "abfss://container@account.dfs.core.windows.net" taken apart. */

@@ -18,12 +18,6 @@ enum {
     ID_MAX = 64,
 };
 
-enum verdict {
-    ANSWERED,    /* for better or worse */
-    AGAIN_NOW,   /* something of ours was wrong and has been put right */
-    AGAIN_LATER, /* the store or the way to it is in trouble */
-};
-
 /* Corrections are made once per call. */
 enum correction { CORRECTED_CLOCK = 1, CORRECTED_KEYS = 2 };
 
@@ -213,20 +207,20 @@ static bool is_trouble(const struct adls_call *call, int status)
     return code_among(call, codes) || retry_is_trouble(status);
 }
 
-static enum verdict judge(struct adls *s, struct arena *a, struct adls_call *call,
+static enum retry_verdict judge(struct adls *s, struct arena *a, struct adls_call *call,
     const struct fetch_response *rs, unsigned *done)
 {
     call->uncertain = call->uncertain || rs->may_have_arrived;
     read_error(a, call, rs);
     if (rs->status >= 200 && rs->status < 300)
-        return ANSWERED;
+        return RETRY_ANSWERED;
     if (correct(s, call, rs, done))
-        return AGAIN_NOW;
+        return RETRY_NOW;
     if (!is_trouble(call, rs->status))
-        return ANSWERED;
+        return RETRY_ANSWERED;
     /* A gateway's error says nothing of what happened behind it. */
     call->uncertain = call->uncertain || rs->status >= 500;
-    return AGAIN_LATER;
+    return RETRY_LATER;
 }
 
 static enum err_kind kind_of(const struct adls_call *call, int status)
@@ -274,47 +268,47 @@ bool adls__fail(const struct adls *s, const struct adls_call *call, const struct
 /* --- sending -----------------------------------------------------------------------------------
  */
 
-static bool give_up(const struct adls *s, const struct adls_call *call, int tries, int64_t start_us,
-    struct err *err)
+struct sending {
+    struct adls *s;
+    struct arena *a;
+    struct adls_call *call;
+    unsigned corrected;
+};
+
+static bool attempt_of(void *arg, struct fetch_response *rs, struct err *err)
 {
-    char name[URI_MAX + ID_MAX];
-    put_name(name, sizeof(name), s, call);
-    return err_wrap(err, "%s: given up after %d %s in %lld ms", name, tries,
-        tries == 1 ? "try" : "tries", (long long)((clock_mono_us() - start_us) / 1000));
+    const struct sending *s = arg;
+    return attempt(s->s, s->a, s->call, rs, err);
 }
 
-static bool send(struct adls *s, struct arena *a, struct adls_call *call, struct fetch_response *rs,
-    struct err *err)
+static enum retry_verdict judge_of(void *arg, const struct fetch_response *rs)
 {
-    int64_t start = clock_mono_us();
-    unsigned corrected = 0;
-    for (int tries = 1;; tries++) {
-        enum verdict verdict = AGAIN_LATER;
-        *rs = (struct fetch_response){0};
-        if (attempt(s, a, call, rs, err)) {
-            verdict = judge(s, a, call, rs, &corrected);
-        } else {
-            call->uncertain = call->uncertain || rs->may_have_arrived;
-            call->code = call->message = (struct str){NULL, 0};
-            if (err->kind != ERR_UNAVAILABLE)
-                return false;
-        }
-        if (verdict == ANSWERED)
-            return true;
-        if (rs->status != 0)
-            (void)adls__fail(s, call, rs, err);
-        int64_t wait = verdict == AGAIN_LATER ? retry_wait_us(rs, tries) : 0;
-        if (tries == RETRY_TRIES || clock_mono_us() + wait >= call->deadline_us)
-            return give_up(s, call, tries, start, err);
-        buf_fini(&rs->body);
-        retry_pause(wait);
-    }
+    struct sending *s = arg;
+    return judge(s->s, s->a, s->call, rs, &s->corrected);
+}
+
+static void lost(void *arg, const struct fetch_response *rs)
+{
+    struct adls_call *call = ((struct sending *)arg)->call;
+    call->uncertain = call->uncertain || rs->may_have_arrived;
+    call->code = call->message = (struct str){NULL, 0};
+}
+
+static bool fail_of(void *arg, const struct fetch_response *rs, struct err *err)
+{
+    const struct sending *s = arg;
+    return adls__fail(s->s, s->call, rs, err);
 }
 
 bool adls__send(struct adls *s, struct arena *a, struct adls_call *call, struct fetch_response *rs,
     struct err *err)
 {
-    bool sent = send(s, a, call, rs, err);
+    char name[URI_MAX + ID_MAX];
+    struct sending sending = {.s = s, .a = a, .call = call};
+    put_name(name, sizeof(name), s, call);
+    const struct retry_by by = {&sending, attempt_of, judge_of, lost, fail_of, str_from(name),
+        &s->purse, call->deadline_us};
+    bool sent = retry_send(&by, rs, err);
     credentials_unref(&call->keys);
     return sent;
 }

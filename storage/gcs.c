@@ -32,6 +32,7 @@ static bool gcs_new(const struct store_conf *conf, struct gcs **out, struct err 
     gcs->host = xcalloc(1, at.host.n + 1);
     memcpy(gcs->host, at.host.p, at.host.n);
     gcs->deadline_us = (int64_t)DEADLINE_MS * 1000;
+    purse_init(&gcs->purse);
     TRY(keeper_new(&sources_gcs, conf, &gcs->keeper, err));
     *out = TAKE(gcs);
     return true;

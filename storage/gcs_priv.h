@@ -5,6 +5,7 @@
 #include "fetch.h"
 #include "google.h"
 #include "keeper.h"
+#include "retry.h"
 #include "source.h"
 #include "store_priv.h"
 
@@ -14,6 +15,7 @@ struct gcs {
     enum fetch_reach reach;
     int64_t deadline_us; /* of one operation */
     struct keeper *keeper;
+    struct purse purse; /* of the retries */
 };
 
 /* One request, and what is learned while it is sent. */

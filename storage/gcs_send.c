@@ -10,12 +10,6 @@
 
 enum { WORDS_MAX = 200 };
 
-enum verdict {
-    ANSWERED,    /* for better or worse */
-    AGAIN_NOW,   /* the token was no good, and there is another */
-    AGAIN_LATER, /* the store or the way to it is in trouble */
-};
-
 static bool attempt(struct gcs *gcs, struct arena *a, struct gcs_call *call,
     struct fetch_response *rs, struct err *err)
 {
@@ -68,20 +62,21 @@ static bool is_trouble(const struct gcs_call *call, int status)
                                  str_eq(call->reason, STR("userRateLimitExceeded"))));
 }
 
-static enum verdict judge(struct gcs *gcs, struct arena *a, struct gcs_call *call,
+static enum retry_verdict judge(struct gcs *gcs, struct arena *a, struct gcs_call *call,
     const struct fetch_response *rs, bool *renewed)
 {
     call->uncertain = call->uncertain || rs->may_have_arrived;
     read_error(a, call, rs);
     if (rs->status == 401 && !*renewed) {
         *renewed = true;
-        return keeper_renew(gcs->keeper, call->keys, call->deadline_us) ? AGAIN_NOW : ANSWERED;
+        return keeper_renew(gcs->keeper, call->keys, call->deadline_us) ? RETRY_NOW
+                                                                        : RETRY_ANSWERED;
     }
     if (!is_trouble(call, rs->status))
-        return ANSWERED;
+        return RETRY_ANSWERED;
     /* A gateway's error says nothing of what happened behind it. */
     call->uncertain = call->uncertain || rs->status >= 500;
-    return AGAIN_LATER;
+    return RETRY_LATER;
 }
 
 /* Where bytes are asked for only words tell which of them it is. */
@@ -123,44 +118,44 @@ bool gcs__fail(const struct gcs_call *call, const struct fetch_response *rs, str
         id.p ? ")" : "");
 }
 
-static bool give_up(const struct gcs_call *call, int tries, int64_t start_us, struct err *err)
+struct sending {
+    struct gcs *gcs;
+    struct arena *a;
+    struct gcs_call *call;
+    bool renewed;
+};
+
+static bool attempt_of(void *arg, struct fetch_response *rs, struct err *err)
 {
-    return err_wrap(err, "%.*s: given up after %d %s in %lld ms", STR_ARG(call->uri), tries,
-        tries == 1 ? "try" : "tries", (long long)((clock_mono_us() - start_us) / 1000));
+    const struct sending *s = arg;
+    return attempt(s->gcs, s->a, s->call, rs, err);
 }
 
-static bool send(struct gcs *gcs, struct arena *a, struct gcs_call *call, struct fetch_response *rs,
-    struct err *err)
+static enum retry_verdict judge_of(void *arg, const struct fetch_response *rs)
 {
-    int64_t start = clock_mono_us();
-    bool renewed = false;
-    for (int tries = 1;; tries++) {
-        enum verdict verdict = AGAIN_LATER;
-        *rs = (struct fetch_response){0};
-        if (attempt(gcs, a, call, rs, err)) {
-            verdict = judge(gcs, a, call, rs, &renewed);
-        } else {
-            call->uncertain = call->uncertain || rs->may_have_arrived;
-            call->reason = call->message = (struct str){NULL, 0};
-            if (err->kind != ERR_UNAVAILABLE)
-                return false;
-        }
-        if (verdict == ANSWERED)
-            return true;
-        if (rs->status != 0)
-            (void)gcs__fail(call, rs, err);
-        int64_t wait = verdict == AGAIN_LATER ? retry_wait_us(rs, tries) : 0;
-        if (tries == RETRY_TRIES || clock_mono_us() + wait >= call->deadline_us)
-            return give_up(call, tries, start, err);
-        buf_fini(&rs->body);
-        retry_pause(wait);
-    }
+    struct sending *s = arg;
+    return judge(s->gcs, s->a, s->call, rs, &s->renewed);
+}
+
+static void lost(void *arg, const struct fetch_response *rs)
+{
+    struct gcs_call *call = ((struct sending *)arg)->call;
+    call->uncertain = call->uncertain || rs->may_have_arrived;
+    call->reason = call->message = (struct str){NULL, 0};
+}
+
+static bool fail_of(void *arg, const struct fetch_response *rs, struct err *err)
+{
+    return gcs__fail(((struct sending *)arg)->call, rs, err);
 }
 
 bool gcs__send(struct gcs *gcs, struct arena *a, struct gcs_call *call, struct fetch_response *rs,
     struct err *err)
 {
-    bool sent = send(gcs, a, call, rs, err);
+    struct sending s = {.gcs = gcs, .a = a, .call = call};
+    const struct retry_by by = {
+        &s, attempt_of, judge_of, lost, fail_of, call->uri, &gcs->purse, call->deadline_us};
+    bool sent = retry_send(&by, rs, err);
     credentials_unref(&call->keys);
     return sent;
 }

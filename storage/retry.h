@@ -5,18 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct fetch_response;
+#include "base.h"
+#include "err.h"
+#include "str.h"
 
-enum { RETRY_TRIES = 5 };
+struct fetch_response;
 
 /* Is this a status of a store, or of the way to it, that is in trouble right now? */
 bool retry_is_trouble(int status);
-/* The pause after so many tries: anything up to a step that doubles, behind what the answer asks
- * for. An answer of status 0 asks for nothing. */
-int64_t retry_wait_us(const struct fetch_response *rs, int tries);
-/* Sleeps for it, and counts the request that follows. */
-void retry_pause(int64_t us);
-
 /* What retries may still cost, of all who talk to one store: an outage must not multiply what it is
  * asked. Full it is enough for about a hundred in a row; answers fill it. */
 struct purse {
@@ -24,9 +20,28 @@ struct purse {
 };
 
 void purse_init(struct purse *p);
-/* What sending again costs after this answer: more when there was none. */
-int retry_price(const struct fetch_response *rs);
-/* False when there is too little in it, and nothing is taken. */
-bool purse_pay(struct purse *p, int price);
-/* After an answer: what the last retry had cost comes back, or a little when there was none. */
-void purse_earn(struct purse *p, int price);
+
+enum retry_verdict {
+    RETRY_ANSWERED, /* for better or worse */
+    RETRY_NOW,      /* something of ours was wrong and has been put right */
+    RETRY_LATER,    /* the store or the way to it is in trouble */
+};
+
+/* One request to a store, of whichever kind. */
+struct retry_by {
+    void *call;
+    bool (*attempt)(void *call, struct fetch_response *rs, struct err *err);
+    /* Of an answer, which it reads. */
+    enum retry_verdict (*judge)(void *call, const struct fetch_response *rs);
+    /* There was none. */
+    void (*lost)(void *call, const struct fetch_response *rs);
+    /* The error for an answer that is not the hoped-for one; false. */
+    bool (*fail)(void *call, const struct fetch_response *rs, struct err *err);
+    struct str name; /* what it is about, for messages */
+    struct purse *purse;
+    int64_t deadline_us; /* on clock_mono_us(), all tries together */
+};
+/* Sends until there is an answer that further tries would not change; true with any such answer.
+ * Between tries there is anything up to a step that doubles, behind what the answer asks for.
+ * ERR_UNAVAILABLE after the last try; what else attempt says. Caller: buf_fini(&rs->body). */
+MUST bool retry_send(const struct retry_by *by, struct fetch_response *rs, struct err *err);

@@ -16,12 +16,6 @@
 
 enum { SKEW_MS = 10 * 60 * 1000 }; /* stores allow 15 minutes */
 
-enum verdict {
-    ANSWERED,    /* for better or worse */
-    AGAIN_NOW,   /* something of ours was wrong and has been put right */
-    AGAIN_LATER, /* the store or the way to it is in trouble */
-};
-
 /* Corrections are made once per call. */
 enum correction { CORRECTED_REGION = 1, CORRECTED_CLOCK = 2, CORRECTED_KEYS = 4 };
 
@@ -260,21 +254,21 @@ static bool is_trouble(const struct s3_call *call, int status)
     return retry_is_trouble(status) || status == 307; /* a bucket that is just moving */
 }
 
-static enum verdict judge(struct s3 *s3, struct arena *a, struct s3_call *call,
+static enum retry_verdict judge(struct s3 *s3, struct arena *a, struct s3_call *call,
     const struct fetch_response *rs, unsigned *done)
 {
     call->uncertain = call->uncertain || rs->may_have_arrived;
     call->spurious = is_spurious(a, call, rs);
     read_error(a, call, rs);
     if (rs->status / 100 == 2 && !call->spurious)
-        return ANSWERED;
+        return RETRY_ANSWERED;
     if (correct(s3, a, call, rs, done))
-        return AGAIN_NOW;
+        return RETRY_NOW;
     if (!is_trouble(call, rs->status))
-        return ANSWERED;
+        return RETRY_ANSWERED;
     /* A gateway's error says nothing of what happened behind it. */
     call->uncertain = call->uncertain || call->spurious || rs->status >= 500;
-    return AGAIN_LATER;
+    return RETRY_LATER;
 }
 
 static enum err_kind kind_of(const struct s3_call *call, int status)
@@ -351,53 +345,52 @@ struct str s3__region(struct s3 *s3, struct arena *a, struct s3_bucket *b)
     return arena_dup(a, str_from(region));
 }
 
-static bool give_up(const struct s3_call *call, int tries, int64_t start_us, struct err *err)
+/* --- sending -----------------------------------------------------------------------------------
+ */
+
+struct sending {
+    struct s3 *s3;
+    struct arena *a;
+    struct s3_call *call;
+    unsigned corrected;
+};
+
+static bool attempt_of(void *arg, struct fetch_response *rs, struct err *err)
 {
-    return err_wrap(err, "s3://%s%s%.*s: given up after %d %s in %lld ms", call->bucket->name,
-        call->key.p ? "/" : "", STR_ARG(call->key), tries, tries == 1 ? "try" : "tries",
-        (long long)((clock_mono_us() - start_us) / 1000));
+    const struct sending *s = arg;
+    return attempt(s->s3, s->a, s->call, rs, err);
 }
 
-static bool send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch_response *rs,
-    struct err *err)
+static enum retry_verdict judge_of(void *arg, const struct fetch_response *rs)
 {
-    int64_t start = clock_mono_us();
-    unsigned corrected = 0;
-    int price = 0;
-    call->hash = payload_hash(a, call);
-    ask_region(s3, a, call->bucket, call->deadline_us);
-    for (int tries = 1;; tries++) {
-        enum verdict verdict = AGAIN_LATER;
-        *rs = (struct fetch_response){0};
-        if (attempt(s3, a, call, rs, err)) {
-            verdict = judge(s3, a, call, rs, &corrected);
-        } else {
-            call->uncertain = call->uncertain || rs->may_have_arrived;
-            call->spurious = false;
-            call->code = call->message = (struct str){NULL, 0};
-            if (err->kind != ERR_UNAVAILABLE)
-                return false;
-        }
-        if (verdict == ANSWERED) {
-            purse_earn(&s3->purse, price);
-            return true;
-        }
-        if (rs->status != 0)
-            (void)s3__fail(call, rs, err);
-        int64_t wait = verdict == AGAIN_LATER ? retry_wait_us(rs, tries) : 0;
-        price = verdict == AGAIN_LATER ? retry_price(rs) : 0;
-        if (tries == RETRY_TRIES || clock_mono_us() + wait >= call->deadline_us ||
-            !purse_pay(&s3->purse, price))
-            return give_up(call, tries, start, err);
-        buf_fini(&rs->body);
-        retry_pause(wait);
-    }
+    struct sending *s = arg;
+    return judge(s->s3, s->a, s->call, rs, &s->corrected);
+}
+
+static void lost(void *arg, const struct fetch_response *rs)
+{
+    struct s3_call *call = ((struct sending *)arg)->call;
+    call->uncertain = call->uncertain || rs->may_have_arrived;
+    call->spurious = false;
+    call->code = call->message = (struct str){NULL, 0};
+}
+
+static bool fail_of(void *arg, const struct fetch_response *rs, struct err *err)
+{
+    return s3__fail(((struct sending *)arg)->call, rs, err);
 }
 
 bool s3__send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch_response *rs,
     struct err *err)
 {
-    bool sent = send(s3, a, call, rs, err);
+    struct sending s = {.s3 = s3, .a = a, .call = call};
+    const struct retry_by by = {&s, attempt_of, judge_of, lost, fail_of,
+        arena_printf(
+            a, "s3://%s%s%.*s", call->bucket->name, call->key.p ? "/" : "", STR_ARG(call->key)),
+        &s3->purse, call->deadline_us};
+    call->hash = payload_hash(a, call);
+    ask_region(s3, a, call->bucket, call->deadline_us);
+    bool sent = retry_send(&by, rs, err);
     credentials_unref(&call->keys);
     return sent;
 }
