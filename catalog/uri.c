@@ -1,10 +1,9 @@
 /* Places of files that arrive in a request or in a file to be registered. Engines read and write
  * there with whatever rights they have, and this server writes its metadata and reads in a purge.
  */
-#include <stdio.h>
-
 #include "arena.h"
 #include "catalog_priv.h"
+#include "part_text.h"
 #include "sql_purge.h"
 #include "update_priv.h"
 
@@ -155,31 +154,57 @@ bool uris__check(struct arena *a, const struct catalog *c, const struct draft *d
     return true;
 }
 
-/* One element of a file, which may have thousands. */
-static bool check_part(struct arena *a, const struct catalog *c, struct draft *d,
-    enum parts_kind kind, size_t i, struct err *err)
+/* The places that a member of an element names. */
+struct named {
+    struct arena *scratch;
+    const struct catalog *c;
+    const char *list, *member;
+    size_t i; /* the element */
+    struct err *err;
+};
+
+static bool check_named(void *arg, struct str uri)
 {
-    const struct part *part = &d->parts[kind].v[i];
-    char where[64];
-    (void)snprintf(where, sizeof(where), "/%s/%zu", parts_names[kind], i);
-    json_t *tree = json_loadb(part->p, part->n, 0, NULL);
-    d->uris.n = 0;
-    draft__note_uris(d, kind, (struct at){tree, str_from(where)});
-    bool ok = uris__check(a, c, d, err);
-    json_decref(tree);
-    return ok;
+    const struct named *n = arg;
+    if (store_check(n->scratch, n->c->store, uri, n->err))
+        return true;
+    err_as(n->err, ERR_INVALID_ARGUMENT);
+    return err_where(n->err, "/%s/%zu/%s", n->list, n->i, n->member);
+}
+
+/* Elements of a file, of which there may be many thousands, are read where they are. */
+static bool check_parts(struct arena *scratch, const struct catalog *c, const struct metadata *m,
+    enum parts_kind kind, const char *member, struct err *err)
+{
+    const struct parts *parts = metadata_parts(m, kind);
+    struct named n = {scratch, c, parts_names[kind], member, 0, err};
+    struct str uri;
+    for (; n.i < parts->n; n.i++) {
+        const struct part *part = &parts->v[n.i];
+        arena_reset(scratch);
+        if (part_text(scratch, part, member, &uri))
+            TRY(check_named(&n, uri));
+        else
+            TRY(part_texts(scratch, part, member, check_named, &n));
+    }
+    return true;
+}
+
+static bool check_own_properties(
+    struct arena *a, const struct catalog *c, const struct metadata *m, struct err *err)
+{
+    struct draft d = {.arena = a};
+    draft__note_properties(&d, (struct at){metadata_head(m)->properties, STR("/properties")});
+    d.head.location = metadata_head(m)->location;
+    return uris__check(a, c, &d, err);
 }
 
 bool uris__check_all(
     struct arena *a, const struct catalog *c, const struct metadata *m, struct err *err)
 {
-    static const enum parts_kind kinds[] = {
-        PARTS_SNAPSHOTS, PARTS_STATISTICS, PARTS_PARTITION_STATS};
-    struct draft *d = draft_begin(a, m);
-    draft__note_properties(d, (struct at){d->head.properties, STR("/properties")});
-    TRY(uris__check(a, c, d, err));
-    for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
-        for (size_t i = 0; i < d->parts[kinds[k]].n; i++)
-            TRY(check_part(a, c, d, kinds[k], i, err));
+    AUTO(arena_free) struct arena *scratch = arena_new();
+    TRY(check_own_properties(a, c, m, err));
+    for (size_t i = 0; i < ARRAY_LEN(members); i++)
+        TRY(check_parts(scratch, c, m, members[i].in, members[i].member, err));
     return true;
 }
