@@ -3,6 +3,7 @@
  */
 #include "arena.h"
 #include "catalog_priv.h"
+#include "client_setting.h"
 #include "part_text.h"
 #include "sql_purge.h"
 #include "update_priv.h"
@@ -99,34 +100,18 @@ static bool check_free(
         STR_ARG(uri));
 }
 
-/* Some clients merge the properties of a table into their own settings: who may set one of these
- * could lead another's keys and data elsewhere, or shows keys to all who may read the table. */
-static const char *const settings_of_clients[] = {"uri", "token", "credential", "oauth2-*",
-    "rest.*", "header.*", /* the catalog */
-    "signer.*", "s3.signer*", "client.credentials-provider*", "*.refresh-credentials-endpoint",
-    "*-impl", /* classes to load: io-impl, py-io-impl, catalog-impl */
-    "s3.endpoint", "s3.proxy-uri", "gcs.service.host", "adls.connection-string*",
-    "adls.account-host", "s3.access-key-id", "s3.secret-access-key", "s3.session-token",
-    "gcs.oauth2.token*", "adls.sas-token*", "adls.account-key", "adls.token", "adls.client-secret",
-    NULL};
-
-/* A name, "begins*" or "*ends". The first that fits, or NULL. */
-static const char *fitting(const char *const *patterns, struct str key)
+static bool is_allowed(const struct catalog *c, struct str key)
 {
-    for (const char *const *p = patterns; p && *p; p++) {
-        struct str pattern = str_from(*p);
-        struct str begin = str_sub(pattern, 0, pattern.n - 1), end = str_sub(pattern, 1, pattern.n);
-        if (str_eq(key, pattern) || (str_ends(pattern, STR("*")) && str_starts(key, begin)) ||
-            (str_starts(pattern, STR("*")) && str_ends(key, end)))
-            return *p;
-    }
-    return NULL;
+    for (const char *const *p = c->allowed_properties; p && *p; p++)
+        if (str_fits(key, str_from(*p)))
+            return true;
+    return false;
 }
 
 static bool check_property(const struct catalog *c, const char *name, struct err *err)
 {
     struct str key = str_from(name);
-    if (!fitting(settings_of_clients, key) || fitting(c->allowed_properties, key))
+    if (!client_setting(key, CLIENT_SETTING_OF_TABLE) || is_allowed(c, key))
         return true;
     return err_set(err, ERR_INVALID_ARGUMENT,
         "Property %s cannot be set: clients would take it for a setting of their own "

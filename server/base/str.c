@@ -27,6 +27,27 @@ bool str_ends(struct str s, struct str suffix)
     return s.n >= suffix.n && str_eq(str_sub(s, s.n - suffix.n, suffix.n), suffix);
 }
 
+static bool starts_nocase(struct str s, struct str prefix)
+{
+    return s.n >= prefix.n && str_eq_nocase(str_sub(s, 0, prefix.n), prefix);
+}
+
+bool str_fits(struct str s, struct str pattern)
+{
+    bool before = pattern.n > 1 && str_starts(pattern, STR("*"));
+    bool behind = str_ends(pattern, STR("*"));
+    struct str core = str_sub(pattern, before, pattern.n - before - behind);
+
+    if (s.n < core.n)
+        return false;
+    if (!before)
+        return behind ? starts_nocase(s, core) : str_eq_nocase(s, core);
+    for (size_t i = behind ? 0 : s.n - core.n; i + core.n <= s.n; i++)
+        if (starts_nocase(str_sub(s, i, s.n), core))
+            return true;
+    return false;
+}
+
 int str_cmp(struct str a, struct str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;

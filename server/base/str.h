@@ -42,6 +42,8 @@ static inline bool str_eq(struct str a, struct str b)
 bool str_eq_nocase(struct str a, struct str b);
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
+/* Is it NAME, or does it begin, end or go on as BEGINS*, *ENDS or *HOLDS* says? Without case. */
+bool str_fits(struct str s, struct str pattern);
 /* Byte order, shorter first; for qsort and sorted tables. */
 int str_cmp(struct str a, struct str b);
 /* Position of c, or s.n. */

@@ -32,6 +32,21 @@ START_TEST(test_str_starts_ends__also_with_empty_ones)
 }
 END_TEST
 
+START_TEST(test_str_fits__names_beginnings_ends_and_middles)
+{
+    ck_assert(str_fits(STR("token"), STR("Token")) && !str_fits(STR("tokens"), STR("token")));
+    ck_assert(str_fits(STR("auth.x"), STR("auth.*")) && str_fits(STR("auth."), STR("AUTH.*")));
+    ck_assert(!str_fits(STR("auth"), STR("auth.*")) && !str_fits(STR("an-auth.x"), STR("auth.*")));
+    ck_assert(str_fits(STR("io-impl"), STR("*-impl")) && !str_fits(STR("-impls"), STR("*-impl")));
+    ck_assert(str_fits(STR("my.Secret.key"), STR("*secret*")) &&
+              str_fits(STR("secret"), STR("*secret*")));
+    ck_assert(!str_fits(STR("secre"), STR("*secret*")) && !str_fits(STR(""), STR("*secret*")));
+    ck_assert(str_fits(STR("any"), STR("*")) && str_fits(STR(""), STR("*")) &&
+              str_fits(STR("a"), STR("**")));
+    ck_assert(!str_fits(STR("a"), STR("")) && str_fits(STR(""), STR("")));
+}
+END_TEST
+
 START_TEST(test_str_cmp__byte_order_shorter_first)
 {
     ck_assert_int_lt(str_cmp(STR("a"), STR("ab")), 0);
@@ -266,6 +281,7 @@ int main(void)
     TCase *cases = tcase_create("base/str");
     tcase_add_test(cases, test_str_eq__length_content_and_absent);
     tcase_add_test(cases, test_str_starts_ends__also_with_empty_ones);
+    tcase_add_test(cases, test_str_fits__names_beginnings_ends_and_middles);
     tcase_add_test(cases, test_str_cmp__byte_order_shorter_first);
     tcase_add_test(cases, test_str_cut__every_field_then_absent);
     tcase_add_test(cases, test_str_find_trim_sub__borders);
