@@ -37,13 +37,13 @@ def by_setting(google, folder):
 
 
 def by_setting_file(google, folder):
-    (folder / "key.json").write_text(google.account.json(f"{google.url}/token"))
-    return {"FIRN_GCS_KEY_FILE": str(folder / "key.json")}
+    (folder / "key").write_text(google.account.json(f"{google.url}/token"))
+    return {"FIRN_GCS_KEY_FILE": str(folder / "key")}
 
 
 def by_file(google, folder):
-    (folder / "key.json").write_text(google.account.json("https://oauth2.googleapis.com/token"))
-    return {"GOOGLE_APPLICATION_CREDENTIALS": str(folder / "key.json")}
+    (folder / "key").write_text(google.account.json("https://oauth2.googleapis.com/token"))
+    return {"GOOGLE_APPLICATION_CREDENTIALS": str(folder / "key")}
 
 
 def by_provider(google, folder):
