@@ -1,8 +1,6 @@
 """DuckDB's story: attach, create, write, read back, change, transactions over one and two tables. With --vended it
 knows nothing of the store but what the catalog tells."""
 
-import glob
-import importlib.util
 import pathlib
 import sys
 import urllib.parse
@@ -11,17 +9,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1] / "lib"), str(HERE.parent)]
 
 import duckdb  # noqa: E402
+from duckdb_connection import open_duckdb  # noqa: E402
 from firn_client import Api, ns_path, table_path  # noqa: E402
 from firn_server import Server, delegating, tells_of_store  # noqa: E402
 from steps import raises, step, tell  # noqa: E402
 
 
 def connect(firn):
-    """The extensions lie in wheels of their own and are loaded by path, the order matters."""
-    con = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    for name in ("httpfs", "avro", "iceberg"):
-        folder = importlib.util.find_spec("duckdb_extension_" + name).submodule_search_locations[0]
-        con.execute(f"LOAD '{glob.glob(folder + f'/extensions/*/{name}.duckdb_extension')[0]}'")
+    con = open_duckdb()
     store = firn.store.settings
     vended = tells_of_store(firn)
     if store and not vended:

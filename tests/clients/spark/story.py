@@ -4,10 +4,8 @@ catalog tells. With --signed it has no keys either: the catalog signs the reques
 
 import concurrent.futures
 import json
-import os
 import pathlib
 import sys
-import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -15,43 +13,17 @@ sys.path[:0] = [str(HERE.parents[1] / "lib"), str(HERE.parent)]
 
 from firn_server import Server, delegating, tells_of_store  # noqa: E402
 from pyspark.errors import PySparkException  # noqa: E402
-from pyspark.sql import SparkSession  # noqa: E402
+from spark_session import start_spark  # noqa: E402
 from steps import raises, step, tell  # noqa: E402
-
-JARS = pathlib.Path(os.environ["FIRN_TEST_JARS"])
-
-
-def jar(name):
-    return str(next(JARS.glob(f"{name}-*.jar")))
 
 
 def start(firn):
-    """One JVM is driver and executor; the catalog `c` is the default one."""
-    folder = tempfile.mkdtemp(dir=os.environ.get("FIRN_TEST_TMP"))
-    os.chdir(folder)
-    jars, store = [jar("iceberg-spark-runtime")], {}
-    if firn.store.kind == "s3":
-        jars.append(jar("iceberg-aws-bundle"))
-    if firn.store.kind == "s3" and not tells_of_store(firn):
-        store = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "s3.endpoint": firn.store.endpoint,
-                 "s3.path-style-access": "true", "s3.access-key-id": firn.store.access_key,
-                 "s3.secret-access-key": firn.store.secret_key, "client.region": firn.store.region}
-    options = {
-        "spark.jars": ",".join(jars), "spark.driver.memory": "1g", "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false", "spark.local.dir": folder,
-        "spark.sql.warehouse.dir": folder, "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC", "spark.log.level": "ERROR",
-        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dderby.system.home={folder}",
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        "spark.sql.defaultCatalog": "c", "spark.sql.catalog.c": "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.c.type": "rest", "spark.sql.catalog.c.uri": firn.url,
-        "spark.sql.catalog.c.warehouse": "main"}
-    options |= {f"spark.sql.catalog.c.{name}": value for name, value in store.items()}
-    builder = SparkSession.builder.master("local[2]").appName("story")
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+    settings, s3 = {}, firn.store.kind == "s3"
+    if s3 and not tells_of_store(firn):
+        settings = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "s3.endpoint": firn.store.endpoint,
+                    "s3.path-style-access": "true", "s3.access-key-id": firn.store.access_key,
+                    "s3.secret-access-key": firn.store.secret_key, "client.region": firn.store.region}
+    return start_spark(firn.url, "main", s3, settings)
 
 
 def plain(uris):
