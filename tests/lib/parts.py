@@ -258,6 +258,7 @@ def rgw(run):
     env |= run.postgres().environment()
     api(run, "release", "-k", "table or commit or vending or signing", env=env)
     story(run, "pyiceberg", env, "--vended")
+    story(run, "lake", env | SIGNED_FOR)
 
 
 # What writes, lists, deletes and tries a store.
@@ -359,14 +360,19 @@ def spark_vended(run):
     story(run, "spark", run.postgres().environment() | run.seaweed().environment(), "--short", "--vended")
 
 
+# What PyIceberg needs besides: a store for Python, and one thread.
+SIGNED_FOR = {"PYTHONPATH": str(prepare.S3FS), "PYICEBERG_MAX_WORKERS": "1"}
+
+
 def signed(run):
     """A client without keys: the catalog signs its requests."""
-    one_thread = {"PYTHONPATH": str(prepare.S3FS), "PYICEBERG_MAX_WORKERS": "1"}
-    story(run, "pyiceberg", run.postgres().environment() | run.seaweed().environment() | one_thread, "--signed")
+    story(run, "pyiceberg", run.postgres().environment() | run.seaweed().environment() | SIGNED_FOR, "--signed")
 
 
 def spark_signed(run):
-    story(run, "spark", run.postgres().environment() | run.seaweed().environment(), "--signed")
+    env = run.postgres().environment() | run.seaweed().environment()
+    story(run, "spark", env, "--signed")
+    story(run, "lake", env | SIGNED_FOR)
 
 
 def readme(run):
@@ -443,7 +449,8 @@ PARTS = (
          ("build",)),
     Part("large", "histories, namespaces, schemas and maps as large as they get", large, PG, ("build",)),
     Part("fuzz", "corpora and a short run of every fuzz target", fuzz, ("build", "clang"), ("build",)),
-    Part("rgw", "object storage, tables and PyIceberg on Ceph RGW", rgw, (*PG, "rgw"), ("build",)),
+    Part("rgw", "object storage, tables, Spark, PyIceberg and DuckDB on Ceph RGW", rgw, (*PG, "rgw", "spark", "s3fs"),
+         ("build",)),
     Part("s3", "object storage on SeaweedFS, botocore judges signatures", s3, BUILD, ("build",)),
     Part("versitygw", "object storage on versitygw, which is strict about signatures", versitygw,
          (*BUILD, "versitygw"), ("build",)),
@@ -462,8 +469,8 @@ PARTS = (
     Part("spark-vended", "Spark, the short story, with vended credentials only", spark_vended, (*PG, "spark"),
          ("build", "spark")),
     Part("signed", "PyIceberg with signed requests only, PostgreSQL and SeaweedFS", signed, (*PG, "s3fs"), ("build",)),
-    Part("spark-signed", "Spark, a few steps, with signed requests only", spark_signed, (*PG, "spark"),
-         ("build", "spark")),
+    Part("spark-signed", "Spark, a few steps, with signed requests only; three clients at a warehouse that curl made",
+         spark_signed, (*PG, "spark", "s3fs"), ("build", "spark")),
     Part("budget", "instructions for each kind of request, on both databases", budget, (*PG, "valgrind"), ("build",)),
     Part("bench", "the benchmark runs, one line of it; half a minute of mixed load, memory flat", bench,
          ("build", "postgres"), ("build",)),

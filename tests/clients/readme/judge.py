@@ -1,5 +1,5 @@
-"""Does what README.md says, word for word but for ports and places: `./run`, the three clients, the
-curl commands, the table of settings. Spark's line runs only with --spark (the jar is local)."""
+"""Does what README.md says, word for word but for ports and places: `./run`, the three clients, the curl commands,
+the table of settings, servers with settings of their own. Spark's line runs only with --spark (the jar is local)."""
 
 import base64
 import os
@@ -13,42 +13,17 @@ import tempfile
 import time
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/lib"))
-from services import free_ports  # noqa: E402
+import served
+import shown
+from shown import CATALOG, FIRST, README, ROOT, STORE, blocks, check, execute, results, send
 
-README = (ROOT / "README.md").read_text()
-FIRST = free_ports(2)
-PORTS = {"127.0.0.1:8181": f"127.0.0.1:{FIRST}", "127.0.0.1:9181": f"127.0.0.1:{FIRST + 1}"}
-STORE = {name: os.environ[f"FIRN_TEST_S3_{name}"] for name in ("ENDPOINT", "REGION", "ACCESS_KEY", "SECRET_KEY", "BUCKET")}
-WORDS = PORTS | {"http://127.0.0.1:8333": STORE["ENDPOINT"], "s3://lake/": f"s3://{STORE['BUCKET']}/readme/",
-                 '"us-east-1"': f'"{STORE["REGION"]}"', '"KEY"': f'"{STORE["ACCESS_KEY"]}"',
-                 '"SECRET"': f'"{STORE["SECRET_KEY"]}"'}
-results = []
+WORDS = {"http://127.0.0.1:8333": STORE["ENDPOINT"], "s3://lake/": f"s3://{STORE['BUCKET']}/readme/",
+         '"us-east-1"': f'"{STORE["REGION"]}"', '"KEY"': f'"{STORE["ACCESS_KEY"]}"',
+         '"SECRET"': f'"{STORE["SECRET_KEY"]}"'}
 
 
 def here(text):
-    for public, private in WORDS.items():
-        text = text.replace(public, private)
-    return text
-
-
-def check(name, passed, why=""):
-    results.append(passed)
-    print(f"{'ok' if passed else 'FAILED'} {name}{'' if passed else ': ' + why[-1500:]}", flush=True)
-
-
-def blocks(language, heading):
-    """The code blocks of a language in one section."""
-    section = README[README.index(heading):]
-    section = section[:section.find("\n## ", 3)]
-    return [body for name, body in re.findall(r"^```(\w*)\n(.*?)^```$", section, re.S | re.M)
-            if name == language]
-
-
-def execute(command, **options):
-    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=300, **options)
+    return shown.here(text, WORDS)
 
 
 class Running:
@@ -90,15 +65,10 @@ def pyiceberg():
 
 
 def duckdb():
-    import glob
-    import importlib.util
     import duckdb as duck
+    from duckdb_connection import open_duckdb
     statements = here(blocks("sql", "## Connect")[0])
-    connection = duck.connect()
-    # the extensions come from packages, not from DuckDB's server
-    for name in ("httpfs", "avro", "iceberg"):
-        place = importlib.util.find_spec(f"duckdb_extension_{name}").submodule_search_locations[0]
-        connection.execute("LOAD '%s'" % glob.glob(f"{place}/extensions/*/{name}.duckdb_extension")[0])
+    connection = open_duckdb()
     try:
         connection.execute(statements.replace("INSTALL iceberg; LOAD iceberg;", ""))
         connection.execute("CREATE TABLE firn.sales.readme AS SELECT 42 AS answer")
@@ -129,9 +99,7 @@ def curl():
              for line in block.splitlines() if line]
     check("curl commands are there", len(lines) >= 16, str(len(lines)))
     for line in lines:
-        done = execute(["sh", "-c", here(line) + " -w '\\n%{http_code}'"])
-        status = done.stdout.rpartition("\n")[2]
-        check(line[:90], status[:1] == "2", done.stdout)
+        send(line, WORDS)
 
 
 def secrets(folder):
@@ -166,7 +134,7 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("FIRN_TEST_TMP")))
     with Running(folder) as run:
         printed = run.text()
-        check("./run", f"http://127.0.0.1:{FIRST}" in printed, printed)
+        check("./run", CATALOG in printed, printed)
         if results[-1]:
             same_words(printed)
             pyiceberg()
@@ -176,10 +144,11 @@ def main():
                 spark()
             settings()
     secrets(folder)
+    served.sections(folder)
     check("./run ends with 0 on SIGTERM", run.code == 0, f"{run.code}\n{run.text()}")
     begin = time.monotonic()
     with Running(folder) as again:
-        with urllib.request.urlopen(f"http://127.0.0.1:{FIRST}/v1/namespaces", timeout=10) as answer:
+        with urllib.request.urlopen(CATALOG + "/v1/namespaces", timeout=10) as answer:
             check("./run again: the namespace is still there", b"sales" in answer.read())
     check("./run again takes seconds", time.monotonic() - begin < 30, str(time.monotonic() - begin))
     check("./run again ends with 0", again.code == 0, f"{again.code}")
