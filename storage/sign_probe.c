@@ -175,12 +175,12 @@ static struct request many(const struct trial *t, const char *name)
         .body = deletes(t, name)};
 }
 
-/* None may be signed at all. */
+/* None may be signed at all. The next trial needs t10/a. */
 static bool lists_are_not_taken(const struct trial *t)
 {
     struct request rq = many(t, "t1/c");
     if (sign(t, &rq))
-        return not_taken(t, rq, many(t, "t10/a"), FINDING_SIGNED_LIST_CHANGED);
+        return not_taken(t, rq, many(t, "t10/b"), FINDING_SIGNED_LIST_CHANGED);
     if (t->err->kind != ERR_STORE_DENIED)
         return false;
     store__warn(t->own, t->err->msg);
@@ -221,7 +221,7 @@ static bool copies_nothing(const struct trial *t)
 
 static void clean(const struct trial *t)
 {
-    static const char *const names[] = {"t1/a", "t1/b", "t1/c", "t10/a"};
+    static const char *const names[] = {"t1/a", "t1/b", "t1/c", "t10/a", "t10/b"};
     struct err ignored = {0};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         (void)!store_delete(t->own, at(t, names[i]), &ignored);
@@ -308,6 +308,7 @@ bool sign_probe(struct store *s, struct err *err)
     const struct sign_asker who = {s, s->sign, t.folder, VEND_WRITE, SIGN_KEYS_BY_RULE};
     bool good = open_trial(&t, &who, &sign) &&
                 store_put_new(s, at(&t, "t10/a"), &text, 1, "text/plain", err) &&
+                store_put_new(s, at(&t, "t10/b"), &text, 1, "text/plain", err) &&
                 inside_works(&t) && outside_is_not_signed(&t) && changes_are_not_taken(&t) &&
                 copies_nothing(&t);
     clean(&t);
