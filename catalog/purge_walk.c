@@ -21,7 +21,7 @@
 enum {
     MANIFEST_MAX = 256 << 20, /* bytes of one file */
     SEEN = 1 << 19,           /* of the filter; two names in one place are both done again */
-    RIVALS_MAX = 1000,
+    PAGE = 1000,              /* of objects that may be rivals */
     SURVEY_TRIES = 100,
     AWAY_AFTER = 3, /* requests to the store that found it away, one after the other */
     TOLD = 10,      /* failures that get a line in the log each */
@@ -65,6 +65,24 @@ static bool beneath(struct walk *w, struct str uri)
            at.path.n > w->root.path.n;
 }
 
+static bool has_metadata_there(struct walk *w, bool *out, struct err *err)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    struct sql_rival last = {0}, *page = NULL;
+    size_t n = PAGE;
+    for (bool first = true; n == PAGE && !*out; first = false) {
+        arena_reset(a);
+        TRY(sql_object_beneath(
+            a, w->purge->catalog->sql, w->root.path, first ? NULL : &last, PAGE, &page, &n, err));
+        for (size_t i = 0; i < n && !*out; i++) {
+            arena_reset(w->scratch);
+            *out = beneath(w, page[i].metadata_location);
+            last = page[i];
+        }
+    }
+    return true;
+}
+
 /* Another object whose location overlaps ours, or whose metadata file lies in it: its files cannot
  * be told from ours. */
 static bool has_rival(struct walk *w, bool *out, struct err *err)
@@ -72,15 +90,10 @@ static bool has_rival(struct walk *w, bool *out, struct err *err)
     struct location real;
     TRY(location_identity(w->scratch, w->mark->location, &real, err));
     const struct sql_place place = {.authority = real.authority, .path = real.path};
-    struct sql *sql = w->purge->catalog->sql;
-    struct str path, *files;
-    size_t n;
-    TRY(sql_place_live(w->scratch, sql, &place, &path, err));
-    TRY(sql_object_beneath(w->scratch, sql, w->root.path, RIVALS_MAX, &files, &n, err));
-    *out = path.p != NULL || n == RIVALS_MAX;
-    for (size_t i = 0; i < n && !*out; i++)
-        *out = beneath(w, files[i]);
-    return true;
+    struct str path;
+    TRY(sql_place_live(w->scratch, w->purge->catalog->sql, &place, &path, err));
+    *out = path.p != NULL;
+    return *out || has_metadata_there(w, out, err);
 }
 
 static bool check_place(struct walk *w)

@@ -50,38 +50,46 @@ bool sql_place_live(struct arena *a, struct sql *s, const struct sql_place *plac
     return true;
 }
 
-/* The path's folders in their order, with anything before, between and behind them, since some
- * stores take several slashes for one. */
+/* The path's folders in their order, with anything before and between them, since some stores take
+ * several slashes for one. */
 static struct str pattern(struct arena *a, struct str path)
 {
     struct buf b;
     struct str rest = path;
 
     buf_init(&b, SIZE_MAX);
-    buf_putc(&b, '%');
     while (rest.p) {
         struct str folder = str_cut(&rest, '/');
         if (folder.n == 0)
             continue;
-        buf_putc(&b, '/');
+        buf_puts(&b, "%/");
         for (size_t i = 0; i < folder.n; i++) {
             if (folder.p[i] == '%' || folder.p[i] == '_' || folder.p[i] == '\\')
                 buf_putc(&b, '\\');
             buf_putc(&b, folder.p[i]);
         }
-        buf_putc(&b, '%');
     }
     buf_puts(&b, "/%");
     return buf_take(&b, a);
 }
 
-bool sql_object_beneath(struct arena *a, struct sql *s, struct str path, size_t limit,
-    struct str **metadata_locations, size_t *n, struct err *err)
+/* NOLINTNEXTLINE(readability-function-size): a page */
+bool sql_object_beneath(struct arena *a, struct sql *s, struct str path,
+    const struct sql_rival *after, size_t limit, struct sql_rival **out, size_t *n, struct err *err)
 {
-    const struct param p[] = {text_param(pattern(a, path)), number_param((int64_t)limit)};
+    const struct param p[] = {text_param(pattern(a, path)),
+        number_param(after ? after->warehouse : INT64_MIN), number_param(after ? after->id : 0),
+        number_param((int64_t)limit)};
     struct rows rows;
 
     TRY(sql__read(a, s, STMT_OBJECT_BENEATH, p, &rows, err));
-    rows_names(a, &rows, metadata_locations, n);
+    *n = rows.n;
+    *out = ARENA_ARRAY(a, struct sql_rival, rows.n);
+    for (size_t i = 0; i < rows.n; i++)
+        (*out)[i] = (struct sql_rival){
+            .warehouse = rows_i64(&rows, i, OBJECT_BENEATH_WAREHOUSE),
+            .id = rows_i64(&rows, i, OBJECT_BENEATH_ID),
+            .metadata_location = rows_str(&rows, i, OBJECT_BENEATH_METADATA_LOCATION),
+        };
     return true;
 }

@@ -19,7 +19,15 @@ MUST bool sql_mark_delete(struct sql *s, int64_t warehouse, int64_t id, struct e
 /* A place of a live object of any warehouse that is, contains or lies in this one; absent: none. */
 MUST bool sql_place_live(struct arena *a, struct sql *s, const struct sql_place *place,
     struct str *path, struct err *err);
-/* Metadata locations of live objects of any warehouse that may lie beneath the path: all that do,
- * in whatever spelling, and perhaps others. At most limit. */
-MUST bool sql_object_beneath(struct arena *a, struct sql *s, struct str path, size_t limit,
-    struct str **metadata_locations, size_t *n, struct err *err);
+/* A live object of any warehouse, and where its metadata file lies. */
+struct sql_rival {
+    int64_t warehouse, id;
+    struct str metadata_location;
+};
+/* Those whose metadata file may lie beneath the path: all that do, in whatever spelling, and
+ * perhaps others. In the order of warehouses and ids, after that one (NULL: from the first), at
+ * most limit.
+ */
+MUST bool sql_object_beneath(struct arena *a, struct sql *s, struct str path,
+    const struct sql_rival *after, size_t limit, struct sql_rival **out, size_t *n,
+    struct err *err);

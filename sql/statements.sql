@@ -436,10 +436,11 @@ WHERE b.authority = $1 AND b.path > $3 AND b.path < $4 AND b.object_id IS NOT NU
 LIMIT 1
 
 -- A scan: only purges ask.
--- name: object_beneath (pattern, limit) -> metadata_location
-SELECT metadata_location FROM object
-WHERE namespace_id IS NOT NULL AND metadata_location LIKE $1 ESCAPE '\'
-LIMIT $2
+-- name: object_beneath (pattern, after_warehouse, after, limit) -> warehouse, id, metadata_location
+SELECT warehouse_id AS warehouse, id, metadata_location FROM object
+WHERE (warehouse_id, id) > ($2, $3) AND namespace_id IS NOT NULL
+    AND metadata_location LIKE $1 ESCAPE '\'
+ORDER BY warehouse_id, id LIMIT $4
 
 -- --- what tables name -----------------------------------------------------------------------------
 

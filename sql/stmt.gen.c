@@ -51,7 +51,7 @@ static const char *const lease_give_columns[] = {"name"};
 static const char *const mark_page_columns[] = {"id", "location", "metadata_location", "at"};
 static const char *const mark_delete_columns[] = {"id"};
 static const char *const location_live_columns[] = {"path"};
-static const char *const object_beneath_columns[] = {"metadata_location"};
+static const char *const object_beneath_columns[] = {"warehouse", "id", "metadata_location"};
 static const char *const survey_page_columns[] = {"warehouse", "uuid", "base", "id", "location", "metadata_location", "replaced", "mark_replaced", "mark_location", "sequence_number", "snapshots"};
 static const char *const foreign_list_columns[] = {"authority", "path"};
 static const char *const foreign_near_columns[] = {"warehouse", "uuid", "base", "id", "location", "metadata_location"};
@@ -962,15 +962,17 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
     [STMT_OBJECT_BENEATH] = {
         .name = "object_beneath",
         .text[ENGINE_PG] =
-            "SELECT metadata_location FROM object\n"
-            "WHERE namespace_id IS NOT NULL AND metadata_location LIKE $1 ESCAPE '\\'\n"
-            "LIMIT $2",
+            "SELECT warehouse_id AS warehouse, id, metadata_location FROM object\n"
+            "WHERE (warehouse_id, id) > ($2, $3) AND namespace_id IS NOT NULL\n"
+            "    AND metadata_location LIKE $1 ESCAPE '\\'\n"
+            "ORDER BY warehouse_id, id LIMIT $4",
         .text[ENGINE_LITE] =
-            "SELECT metadata_location FROM object\n"
-            "WHERE namespace_id IS NOT NULL AND metadata_location LIKE $1 ESCAPE '\\'\n"
-            "LIMIT $2",
-        .params = 2,
-        .columns = 1,
+            "SELECT warehouse_id AS warehouse, id, metadata_location FROM object\n"
+            "WHERE (warehouse_id, id) > ($2, $3) AND namespace_id IS NOT NULL\n"
+            "    AND metadata_location LIKE $1 ESCAPE '\\'\n"
+            "ORDER BY warehouse_id, id LIMIT $4",
+        .params = 4,
+        .columns = 3,
         .column_names = object_beneath_columns,
     },
     [STMT_SURVEY_PAGE] = {

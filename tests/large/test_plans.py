@@ -151,7 +151,7 @@ def samples(full):
         "idem_get": (w, "", "key-7"), "idem_put": (w, "", "key-new", "d", some, 200, "m", 1000), "idem_prune": (w, 10),
         "lease_take": (-7, "x", "h", 1000), "lease_give": (-7, "x", "h"),
         "mark_page": (w, 0, 0, 10), "mark_page, late": (w, 4500, 0, 10), "mark_delete": (w, -100007),
-        "location_live": ("file:", *near), "object_beneath": ("file:///w/none/%", 1),
+        "location_live": ("file:", *near), "object_beneath": ("%/w%/none/%", 0, 0, 1),
         "secret_get": (-7, "x"), "secret_put": (-7, "x", "t"), "secret_swap": (-7, "x", "s", "t"),
         "secret_delete": (-7, "x"), "secret_page": (-2500, "x", PAGE), "object_tails": tokens,
         "change_kinds": (w, *tokens), "change_oldest": (w,), "change_forgo": (w, "token-new", some),

@@ -17,6 +17,7 @@
 #include "sql_warehouse.h"
 
 enum { MANIFESTS = 2, FILES = 3 };
+#define METADATA "t/metadata/1.metadata.json"
 
 static struct arena *arena;
 static struct err err;
@@ -150,7 +151,7 @@ static struct sql_change by(void)
     return catalog__change(arena, &who, (struct str){NULL, 0}, (struct str){NULL, 0});
 }
 
-static void insert(const char *name, const char *place)
+static void insert(const char *name, const char *place, const char *metadata)
 {
     struct sql_change change = by();
     struct location at;
@@ -160,7 +161,7 @@ static void insert(const char *name, const char *place)
         .kind = SQL_TABLE,
         .uuid = change.token,
         .location = uri(place),
-        .metadata_location = uri("t/metadata/1.metadata.json")};
+        .metadata_location = uri(metadata)};
     enum sql_insert_result result;
     enum sql_kind taken_by;
     must(location_parse(arena, o.location, &at, &err));
@@ -183,7 +184,7 @@ static struct sql_mark dropped(void)
         put_manifest(i);
     put_metadata();
     must(sql_ns_create(arena, sql, catalog->warehouse.id, STR("n"), STR("{}"), &first, &ok, &err));
-    insert("t", "t");
+    insert("t", "t", METADATA);
     must(sql_object_drop(arena, sql, catalog->warehouse.id, SQL_TABLE, STR("n"), STR("t"),
         SQL_PURGE_FILES, &second, &ok, &was, &err));
     must(sql_mark_page(arena, sql, catalog->warehouse.id, NULL, 10, &marks, &n, &err));
@@ -286,10 +287,25 @@ START_TEST(test_object__another_table_lies_there)
 {
     static const char *const places[] = {"t", "t/data", "far/away"};
     struct sql_mark mark = dropped();
-    insert("other", places[_i]);
+    insert("other", places[_i], METADATA);
     ck_assert_int_eq(purge__object(purge, &mark, PURGE_TRY, &count), PURGE_SPARED);
     ck_assert_uint_eq(files_left(), ALL);
     ck_assert_uint_eq(count.deleted, 0);
+}
+END_TEST
+
+/* Many have their metadata in folders that are called alike, and the last one there, or not. */
+START_TEST(test_object__many_tables_lie_in_folders_called_alike)
+{
+    struct sql_mark mark = dropped();
+    for (int i = 0; i <= 100; i++) {
+        const char *place = arena_printf(arena, "x%d", i).p;
+        bool there = _i && i == 100;
+        insert(place, place, there ? METADATA : arena_printf(arena, "x%d/t/metadata/1.json", i).p);
+    }
+    ck_assert_int_eq(
+        purge__object(purge, &mark, PURGE_TRY, &count), _i ? PURGE_SPARED : PURGE_DONE);
+    ck_assert_uint_eq(files_left(), _i ? ALL : 0);
 }
 END_TEST
 
@@ -343,6 +359,7 @@ int main(void)
     tcase_add_test(tc, test_object__stopped);
     tcase_add_test(tc, test_object__another_server_holds_the_lease);
     tcase_add_loop_test(tc, test_object__another_table_lies_there, 0, 3);
+    tcase_add_loop_test(tc, test_object__many_tables_lie_in_folders_called_alike, 0, 2);
     tcase_add_test(tc, test_run__the_mark_goes_last);
     tcase_add_test(tc, test_run__at_rate_0_nothing);
     suite_add_tcase(s, tc);

@@ -105,12 +105,22 @@ START_TEST(test_place_live__above_at_or_below)
 }
 END_TEST
 
+/* In pages of so many. */
 static size_t under(struct fixture *f, const char *path, size_t limit)
 {
-    struct str *found;
-    size_t n = 0;
-    ck_ok(f, sql_object_beneath(f->a, f->s, str_from(path), limit, &found, &n, &f->err));
-    return n;
+    struct sql_rival last, *found = NULL;
+    size_t all = 0, n = limit;
+    while (n == limit) {
+        ck_ok(f, sql_object_beneath(
+                     f->a, f->s, str_from(path), found ? &last : NULL, limit, &found, &n, &f->err));
+        for (size_t i = 0; i < n; i++) {
+            ck_assert(all + i == 0 || found[i].id > last.id);
+            ck_assert_int_eq(found[i].warehouse, f->warehouse);
+            last = found[i];
+        }
+        all += n;
+    }
+    return all;
 }
 
 START_TEST(test_object_beneath__in_any_spelling)
@@ -127,7 +137,10 @@ START_TEST(test_object_beneath__in_any_spelling)
         ck_assert_int_eq(insert(&f, &o), SQL_INSERTED);
     }
     ck_assert_uint_eq(under(&f, "/w/a_b", 10), 3);
-    ck_assert_uint_eq(under(&f, "/w/a_b", 2), 2);
+    for (size_t limit = 1; limit <= 4; limit++)
+        ck_assert_uint_eq(under(&f, "/w/a_b", limit), 3);
+    ck_assert_uint_eq(under(&f, "/w/a", 10), 0);
+    ck_assert_uint_eq(under(&f, "/w/m", 10), 0);
     ck_assert_uint_eq(under(&f, "/a_b/metadata", 10), 2);
     ck_assert_uint_eq(under(&f, "/w/a_b/nothing", 10), 0);
     ck_assert_uint_eq(under(&f, "/w/a%b", 10), 0);
