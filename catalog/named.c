@@ -195,9 +195,8 @@ static bool unreadable(struct walk *w, const char *what, struct str uri)
 }
 
 /* Does a client find it in the warehouse, though this server does not? */
-static bool is_in_disguise(const struct walk *w, struct arena *a, struct str uri)
+static bool is_in_disguise(const struct catalog *c, struct arena *a, struct str uri)
 {
-    const struct catalog *c = w->by->catalog;
     struct location at[SPELLED_MAX], root[SPELLED_MAX];
     size_t n = location_spelled(a, uri, NULL, at);
     for (size_t i = 0; i < c->n_roots && n > 0; i++) {
@@ -211,20 +210,30 @@ static bool is_in_disguise(const struct walk *w, struct arena *a, struct str uri
     return false;
 }
 
+static struct store *reader(
+    const struct catalog *c, struct arena *a, struct str uri, struct err *err)
+{
+    err_clear(err);
+    return store_check(a, c->store, uri, err) ? c->store : NULL;
+}
+
 /* What lies where this server does not come is not read. *there false: it is that, or nobody can.
  */
 static bool fetch(struct walk *w, const char *what, struct str uri, struct buf *out, bool *there)
 {
     AUTO(arena_free) struct arena *a = arena_new();
-    struct store *store = w->by->catalog->store;
+    const struct catalog *own = w->by->catalog, *other = w->by->other;
+    struct store *store = reader(own, a, uri, w->err);
+    if (!store && other)
+        store = reader(other, a, uri, w->err);
     *there = false;
-    if (!store_check(a, store, uri, w->err)) {
-        if (is_in_disguise(w, a, uri)) {
-            err_wrap(w->err, "reading %.*s", STR_ARG(uri));
-            return end_as(w, NAMED_UNKNOWN);
-        }
+    if (!store && !is_in_disguise(own, a, uri) && !(other && is_in_disguise(other, a, uri))) {
         pass_over(w, what, uri);
         return true;
+    }
+    if (!store) {
+        err_wrap(w->err, "reading %.*s", STR_ARG(uri));
+        return end_as(w, NAMED_UNKNOWN);
     }
     if (!w->by->go_on(w->by->arg))
         return end_as(w, NAMED_STOPPED);

@@ -33,6 +33,7 @@ struct named_mark named_mark_next(
 
 struct named_by {
     struct catalog *catalog;       /* whose store has the files */
+    struct catalog *other;         /* whose has what lies elsewhere; or NULL */
     const struct named_mark *mark; /* what it covers is passed over */
     struct hashes *seen; /* manifests and lists read before, kept by the caller; or NULL */
     /* Before each request to the store, and for each name; false: the walk ends. */

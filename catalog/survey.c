@@ -255,7 +255,7 @@ static bool survey_table(struct survey *s, const struct sql_survey *row)
     }
     if (row->known && row->replaced == s->table.replaced)
         mark = named_mark_read(a, row->sequence_number, row->snapshots);
-    const struct named_by by = {s->house.catalog, &mark, NULL, go_on, take, s};
+    const struct named_by by = {s->house.catalog, s->purge->catalog, &mark, NULL, go_on, take, s};
     if (!house_read(a, &by, &s->table, &m, &err)) {
         if (s->end == PURGE_GOING)
             not_known(s, &err);

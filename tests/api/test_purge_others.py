@@ -391,6 +391,21 @@ def test_a_table_of_another_warehouse(server, api, ns, state):
     assert api.store.list(a.location()) == [taken]
 
 
+def test_a_manifest_of_another_warehouse(server, api, ns):
+    """Named by a list that lies in the one, read in the other."""
+    house, b = neighbour(server, api)
+    a = make(server, ns, "a", appends=2)
+    uri, manifests = f"{b.location()}/metadata/snap-7.avro", a.current_snapshot().manifests(a.io)
+    with write_manifest_list(2, b.io.new_output(uri), 7, None, 1, "deflate") as out:
+        out.add_manifests(manifests)
+    api.post(f"/v1/{house['id']}/namespaces/n/tables/b", {"requirements": [], "updates": [
+        add_snapshot(7, 1, **{"manifest-list": uri}), set_ref("main", 7)]}).ok()
+    kept = data_files(a) + [m.manifest_path for m in manifests]
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == sorted(kept)
+
+
 @pytest.mark.long
 def test_a_warehouse_that_cannot_be_opened(server, api, ns):
     """Nobody can tell what its tables name: purges in its bucket wait."""
