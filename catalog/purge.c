@@ -67,7 +67,8 @@ static void put_off(struct purge *p, int64_t id, int64_t ms, unsigned tries)
         *w = (struct purge_wait){id, clock_mono_us() + ms * 1000, tries, 0};
 }
 
-/* Others' files are not known: looked at ever more seldom, but never given up. */
+/* Others' files are not known, or the store is away, perhaps for this one only: looked at ever more
+ * seldom, so that others get their turn, but never given up. */
 static void put_off_unsure(struct purge *p, int64_t id, unsigned tries)
 {
     struct purge_wait *w = wait_of(p, id);
@@ -156,10 +157,8 @@ static void finish(struct purge *p, const struct sql_mark *mark, enum purge_end 
         put_off(p, mark->id, pause, tries + 1);
         return;
     case PURGE_UNSURE:
-        put_off_unsure(p, mark->id, tries);
-        return;
     case PURGE_AWAY:
-        put_off(p, mark->id, AWAY_MS, tries);
+        put_off_unsure(p, mark->id, tries);
         return;
     case PURGE_LOST:
         put_off(p, mark->id, PURGE_LEASE_MS, tries);

@@ -19,7 +19,7 @@ struct purge_wait {
     int64_t id;
     int64_t due_us;
     unsigned tries;  /* that left files behind */
-    unsigned unsure; /* that could not be begun */
+    unsigned unsure; /* that had to wait for others, or for the store */
 };
 
 enum { PURGE_WAITS = 1024, PURGE_BLIND = 16 };

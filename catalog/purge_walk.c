@@ -445,6 +445,7 @@ static bool no_metadata(struct walk *w, struct str uri, const struct err *err)
 {
     switch ((int)err->kind) {
     case ERR_UNAVAILABLE:
+        complain(w, "cannot read", uri, err);
         return end_as(w, PURGE_AWAY);
     case ERR_STORE_NOT_FOUND:
         return end_as(w, PURGE_DONE);

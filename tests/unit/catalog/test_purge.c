@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -170,12 +171,20 @@ static void insert(const char *name, const char *place, const char *metadata)
     ck_assert_int_eq(result, SQL_INSERTED);
 }
 
+static void drop(const char *name)
+{
+    struct sql_change change = by();
+    struct sql_object *was;
+    bool there;
+    must(sql_object_drop(arena, sql, catalog->warehouse.id, SQL_TABLE, STR("n"), str_from(name),
+        SQL_PURGE_FILES, &change, &there, &was, &err));
+}
+
 /* The table "t", dropped. */
 static struct sql_mark dropped(void)
 {
-    struct sql_change first = by(), second = by();
+    struct sql_change first = by();
     struct sql_mark *marks;
-    struct sql_object *was;
     size_t n;
     bool ok;
     put("elsewhere/f", STR("data"));
@@ -185,8 +194,7 @@ static struct sql_mark dropped(void)
     put_metadata();
     must(sql_ns_create(arena, sql, catalog->warehouse.id, STR("n"), STR("{}"), &first, &ok, &err));
     insert("t", "t", METADATA);
-    must(sql_object_drop(arena, sql, catalog->warehouse.id, SQL_TABLE, STR("n"), STR("t"),
-        SQL_PURGE_FILES, &second, &ok, &was, &err));
+    drop("t");
     must(sql_mark_page(arena, sql, catalog->warehouse.id, NULL, 10, &marks, &n, &err));
     ck_assert_uint_eq(n, 1);
     return marks[0];
@@ -337,6 +345,28 @@ START_TEST(test_run__the_mark_goes_last)
 }
 END_TEST
 
+/* Of two that the store fails on neither keeps the other waiting for good. */
+START_TEST(test_run__what_cannot_be_read_stops_nothing_else)
+{
+    struct rlimit all, none;
+    (void)dropped();
+    insert("other", "other", "other/1.metadata.json");
+    drop("other");
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &all), 0);
+    none = (struct rlimit){.rlim_max = all.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (int i = 0; i < 5; i++) {
+        int64_t pause = purge_run(purge);
+        for (size_t k = 0; k < purge->n_waits; k++) /* time goes by */
+            purge->waits[k].due_us -= pause * 1000;
+    }
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
+    ck_assert_uint_eq(purge->n_waits, 2);
+    ck_assert_uint_eq(marks_left(), 2);
+    ck_assert_uint_eq(files_left(), ALL);
+}
+END_TEST
+
 START_TEST(test_run__at_rate_0_nothing)
 {
     struct purge *idle = purge_new(&(struct purge_conf){.catalog = catalog, .rate = 0});
@@ -361,6 +391,7 @@ int main(void)
     tcase_add_loop_test(tc, test_object__another_table_lies_there, 0, 3);
     tcase_add_loop_test(tc, test_object__many_tables_lie_in_folders_called_alike, 0, 2);
     tcase_add_test(tc, test_run__the_mark_goes_last);
+    tcase_add_test(tc, test_run__what_cannot_be_read_stops_nothing_else);
     tcase_add_test(tc, test_run__at_rate_0_nothing);
     suite_add_tcase(s, tc);
     SRunner *r = srunner_create(s);
