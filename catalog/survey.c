@@ -155,26 +155,28 @@ static bool is_at_home(const struct survey *s, const struct location *at)
     return false;
 }
 
+static void add_folder(struct survey *s, const struct location *at, enum name_kind what)
+{
+    folders_add(&s->folders,
+        what == NAME_FILE ? folder_of_file(at) : (struct sql_folder){at->authority, at->path});
+}
+
 /* The folder that it lies in, or it is, if that is outside: as it is spelled, since what others
- * leave behind is looked for so, and everywhere that a client may look. */
+ * leave behind is looked for so, and everywhere that a client may look. A place that is only read
+ * like the table's own may be another's. */
 static void add_name(struct survey *s, struct str uri, enum name_kind what)
 {
-    struct location at[SPELLED_MAX + 1];
+    struct location at[SPELLED_MAX], strict;
     struct err ignored;
     arena_reset(s->scratch);
     size_t n = location_spelled(s->scratch, uri, s->n_homes > 0 ? s->homes : NULL, at);
-    for (size_t i = 0; i < n;) {
-        if (is_at_home(s, &at[i]))
-            at[i] = at[--n];
-        else
-            i++;
-    }
-    if (location_parse(s->scratch, uri, &at[n], &ignored) && !location_within(&at[n], &s->own))
-        n++;
+    bool outside =
+        location_parse(s->scratch, uri, &strict, &ignored) && !location_within(&strict, &s->own);
     for (size_t i = 0; i < n; i++)
-        folders_add(&s->folders, what == NAME_FILE
-                                     ? folder_of_file(&at[i])
-                                     : (struct sql_folder){at[i].authority, at[i].path});
+        if (outside || !is_at_home(s, &at[i]))
+            add_folder(s, &at[i], what);
+    if (outside)
+        add_folder(s, &strict, what);
 }
 
 /* What no client finds cannot be purged either. */

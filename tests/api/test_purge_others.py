@@ -138,6 +138,17 @@ def test_a_name_in_another_spelling(server, api, ns):
     assert api.store.list(a.location()) == files
 
 
+def test_a_place_that_is_read_like_the_own(server, api, ns):
+    """Who decodes finds both tables in one place, who does not in two."""
+    a, b = (make(server, ns, name, appends=n, location=f"{api.store.base}/{ns}/{place}")
+            for name, n, place in (("a", 1, "ä"), ("b", 0, "%C3%A4")))
+    taken = data_files(a)
+    b.add_files(taken)
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == taken
+
+
 @pytest.mark.parametrize("spelling", ["plain", "behind a link"])
 def test_a_data_file_in_another_spelling(spelling):
     """What PyIceberg reads by a path of this machine is there after the purge."""
