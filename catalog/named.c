@@ -19,8 +19,7 @@
 enum {
     MANIFEST_MAX = 256 << 20, /* bytes of one file */
     SEEN_MAX = 1 << 20,       /* manifests; what comes after is read again */
-    IDS_MAX = 4096,
-    TOLD = 3, /* files of a table that get a line in the log each */
+    TOLD = 3,                 /* files of a table that get a line in the log each */
 };
 
 /* -- What was read before -----------------------------------------------------------------------
@@ -35,8 +34,9 @@ static int by_number(const void *a, const void *b)
 static struct named_mark mark_of(
     struct arena *a, int64_t sequence_number, const int64_t *ids, size_t n)
 {
-    struct named_mark mark = {
-        .sequence_number = sequence_number, .snapshots = ids, .n = n < IDS_MAX ? n : IDS_MAX};
+    struct named_mark mark = {.sequence_number = sequence_number,
+        .snapshots = ids,
+        .n = n < NAMED_IDS_MAX ? n : NAMED_IDS_MAX};
     mark.snapshots += n - mark.n;
     mark.sorted = ARENA_ARRAY(a, int64_t, mark.n + 1);
     for (size_t i = 0; i < mark.n; i++)
@@ -45,13 +45,23 @@ static struct named_mark mark_of(
     return mark;
 }
 
+static struct named_ids read_ids(struct arena *a, struct str text)
+{
+    struct named_ids ids = {ARENA_ARRAY(a, int64_t, NAMED_IDS_MAX), 0};
+    while (text.p && ids.n < NAMED_IDS_MAX)
+        ids.n += str_to_i64(str_cut(&text, ' '), &ids.v[ids.n]);
+    return ids;
+}
+
+/* "snapshots|adders" */
 struct named_mark named_mark_read(struct arena *a, int64_t sequence_number, struct str snapshots)
 {
-    int64_t *ids = ARENA_ARRAY(a, int64_t, IDS_MAX);
-    size_t n = 0;
-    for (struct str rest = snapshots; rest.p && n < IDS_MAX;)
-        n += str_to_i64(str_cut(&rest, ' '), &ids[n]);
-    return mark_of(a, sequence_number, ids, n);
+    struct str rest = snapshots;
+    struct named_ids ids = read_ids(a, str_cut(&rest, '|')), adders = read_ids(a, rest);
+    struct named_mark mark = mark_of(a, sequence_number, ids.v, ids.n);
+    mark.adders = adders.v;
+    mark.n_adders = adders.n;
+    return mark;
 }
 
 struct str named_mark_text(struct arena *a, const struct named_mark *mark)
@@ -60,7 +70,30 @@ struct str named_mark_text(struct arena *a, const struct named_mark *mark)
     buf_init(&b, SIZE_MAX);
     for (size_t i = 0; i < mark->n; i++)
         buf_putf(&b, "%s%" PRId64, i ? " " : "", mark->snapshots[i]);
+    for (size_t i = 0; i < mark->n_adders; i++)
+        buf_putf(&b, "%c%" PRId64, i ? ' ' : '|', mark->adders[i]);
     return buf_take(&b, a);
+}
+
+static bool has_adder(const struct named_mark *mark, int64_t id)
+{
+    return mark->n_adders > 0 &&
+           bsearch(&id, mark->adders, mark->n_adders, sizeof(int64_t), by_number) != NULL;
+}
+
+static void add_adders(struct arena *a, const struct named_mark *mark, const struct named_ids *more,
+    struct named_mark *next)
+{
+    int64_t *all = ARENA_ARRAY(a, int64_t, mark->n_adders + more->n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < mark->n_adders; i++)
+        all[n++] = mark->adders[i];
+    for (size_t i = 0; i < more->n; i++)
+        if (!has_adder(mark, more->v[i]))
+            all[n++] = more->v[i];
+    next->adders = all;
+    next->n_adders = n < NAMED_IDS_MAX ? n : NAMED_IDS_MAX;
+    qsort(all, next->n_adders, sizeof(int64_t), by_number);
 }
 
 static bool has_id(const struct named_mark *mark, int64_t id)
@@ -74,8 +107,8 @@ static bool is_loose(const struct part *snapshot)
     return snapshot->parent == PART_NONE || snapshot->seq <= 0;
 }
 
-struct named_mark named_mark_next(
-    struct arena *a, const struct named_mark *mark, const struct metadata *m)
+struct named_mark named_mark_next(struct arena *a, const struct named_mark *mark,
+    const struct metadata *m, const struct named_ids *adders)
 {
     const struct parts *parts = metadata_parts(m, PARTS_SNAPSHOTS);
     int64_t *ids = ARENA_ARRAY(a, int64_t, mark->n + parts->n + 1);
@@ -91,7 +124,9 @@ struct named_mark named_mark_next(
     for (size_t i = 0; i < parts->n; i++) /* last: nothing else tells of them */
         if (is_loose(&parts->v[i]))
             ids[n++] = parts->v[i].id;
-    return mark_of(a, metadata_head(m)->last_sequence_number, ids, n);
+    struct named_mark next = mark_of(a, metadata_head(m)->last_sequence_number, ids, n);
+    add_adders(a, mark, adders, &next);
+    return next;
 }
 
 static bool snapshot_was_read(const struct named_mark *mark, const struct part *snapshot)
@@ -105,6 +140,7 @@ static bool snapshot_was_read(const struct named_mark *mark, const struct part *
 
 struct walk {
     const struct named_by *by;
+    const struct metadata *metadata;
     struct hashes *seen; /* manifests of this walk */
     enum named_end end;
     unsigned told;
@@ -133,14 +169,25 @@ static bool comes_from_read(struct walk *w, const struct metadata *m, const stru
 }
 
 /* A manifest keeps the number, and the snapshot, that it was added with. Numbers alone prove
- * nothing: a snapshot without a parent may have brought manifests of any, and be gone again. */
+ * nothing: a snapshot without a parent may have brought manifests of any, and be gone again; one
+ * with a parent may take over another table's. Of more adders than there is room for all count. */
 static bool manifest_was_read(const struct walk *w, const struct manifest_file *f)
 {
     const struct named_mark *mark = w->by->mark;
     if (f->added_snapshot_id == MANIFEST_UNKNOWN || f->added_snapshot_id == w->snapshot->id)
         return false;
     return has_id(mark, f->added_snapshot_id) ||
-           (w->linked && f->sequence_number <= mark->sequence_number);
+           (w->linked && f->sequence_number <= mark->sequence_number &&
+               (mark->n_adders == NAMED_IDS_MAX || has_adder(mark, f->added_snapshot_id)));
+}
+
+static void note_adder(struct walk *w, int64_t id)
+{
+    struct named_ids *ids = w->by->adders;
+    if (!ids || id == MANIFEST_UNKNOWN || metadata_find(w->metadata, PARTS_SNAPSHOTS, id))
+        return;
+    if (ids->n < NAMED_IDS_MAX && (ids->n == 0 || ids->v[ids->n - 1] != id))
+        ids->v[ids->n++] = id;
 }
 
 static bool end_as(struct walk *w, enum named_end end)
@@ -281,8 +328,12 @@ static bool list_entries(struct walk *w, struct avro *f)
         TRY(manifest_list_next(f, &file, &more, w->err));
         if (!more)
             return true;
-        if (!manifest_was_read(w, &file))
-            TRY(manifest(w, file.path));
+        if (manifest_was_read(w, &file))
+            continue;
+        size_t before = w->seen->n;
+        TRY(manifest(w, file.path));
+        if (w->seen->n > before)
+            note_adder(w, file.added_snapshot_id);
     }
 }
 
@@ -347,6 +398,7 @@ enum named_end named_files(const struct named_by *by, const struct metadata *m, 
 {
     struct hashes seen = {0};
     struct walk w = {.by = by,
+        .metadata = m,
         .seen = by->seen ? by->seen : &seen,
         .err = err,
         .end = NAMED_ALL,

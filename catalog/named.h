@@ -23,18 +23,27 @@ struct named_mark {
     const int64_t *snapshots; /* the oldest first */
     int64_t *sorted;          /* the same */
     size_t n;
+    const int64_t
+        *adders; /* of manifests that were read, gone by then or another table's; sorted */
+    size_t n_adders;
 };
+struct named_ids {
+    int64_t *v; /* room for NAMED_IDS_MAX */
+    size_t n;
+};
+enum { NAMED_IDS_MAX = 4096 };
 /* From its text, and as text. All in the arena. */
 struct named_mark named_mark_read(struct arena *a, int64_t sequence_number, struct str snapshots);
 struct str named_mark_text(struct arena *a, const struct named_mark *mark);
-/* The mark when, after `mark`, this metadata has been read. */
-struct named_mark named_mark_next(
-    struct arena *a, const struct named_mark *mark, const struct metadata *m);
+/* The mark when, after `mark`, this metadata has been read, and manifests of these adders. */
+struct named_mark named_mark_next(struct arena *a, const struct named_mark *mark,
+    const struct metadata *m, const struct named_ids *adders);
 
 struct named_by {
     struct catalog *catalog;       /* whose store has the files */
     struct catalog *other;         /* whose has what lies elsewhere; or NULL */
     const struct named_mark *mark; /* what it covers is passed over */
+    struct named_ids *adders;      /* gets those of manifests that are read; or NULL */
     struct hashes *seen; /* manifests and lists read before, kept by the caller; or NULL */
     /* Before each request to the store, and for each name; false: the walk ends. */
     bool (*go_on)(void *arg);

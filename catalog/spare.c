@@ -132,7 +132,7 @@ static bool table_names(struct gathering *g, struct arena *a, struct sql_surveye
     if (!house_enter(&g->house, g->purge, table, &err))
         return not_known(g, table, &err);
     const struct named_by by = {
-        g->house.catalog, g->purge->catalog, &none, &g->spare->seen, go_on, take, g};
+        g->house.catalog, g->purge->catalog, &none, NULL, &g->spare->seen, go_on, take, g};
     if (!house_read(a, &by, table, &m, &err))
         return not_known(g, table, &err);
     return !m || named_files(&by, m, &err) == NAMED_ALL || not_known(g, table, &err);

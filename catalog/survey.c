@@ -237,7 +237,7 @@ static bool read_table(struct survey *s, struct arena *a, const struct sql_surve
     default:
         break;
     }
-    struct named_mark next = named_mark_next(a, by->mark, m);
+    struct named_mark next = named_mark_next(a, by->mark, m, by->adders);
     s->n++;
     return store_folders(s, before, n, &next, a, &err) || end_as(s, PURGE_AWAY);
 }
@@ -257,7 +257,9 @@ static bool survey_table(struct survey *s, const struct sql_survey *row)
     }
     if (row->known && row->replaced == s->table.replaced)
         mark = named_mark_read(a, row->sequence_number, row->snapshots);
-    const struct named_by by = {s->house.catalog, s->purge->catalog, &mark, NULL, go_on, take, s};
+    struct named_ids adders = {ARENA_ARRAY(a, int64_t, NAMED_IDS_MAX), 0};
+    const struct named_by by = {
+        s->house.catalog, s->purge->catalog, &mark, &adders, NULL, go_on, take, s};
     if (!house_read(a, &by, &s->table, &m, &err)) {
         if (s->end == PURGE_GOING)
             not_known(s, &err);

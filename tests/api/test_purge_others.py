@@ -329,6 +329,23 @@ def test_a_snapshot_that_follows_one_that_began_anew(server, api, ns, gone):
     assert ids(server, ns, "b") == [0, 1, 2, 3]
 
 
+def test_a_manifest_with_an_old_number(server, api, ns):
+    """Taken over from A as it is, by a snapshot with a parent: older than what was read, though nobody has read it."""
+    a, b, other = make(server, ns, "a", appends=1), make(server, ns, "b", appends=3), make(server, ns, "other")
+    purge(api, ns, "other")
+    wait_purged(server)
+    last, taken = b.current_snapshot(), a.current_snapshot().manifests(a.io)
+    uri = f"{b.location()}/metadata/snap-7.avro"
+    with write_manifest_list(2, b.io.new_output(uri), 7, last.snapshot_id, 4, "deflate") as out:
+        out.add_manifests(last.manifests(b.io) + taken)
+    kept = data_files(a) + [m.manifest_path for m in taken]
+    new = add_snapshot(7, 4, **{"manifest-list": uri, "parent-snapshot-id": last.snapshot_id})
+    api.commit(ns, "b", [new, set_ref("main", 7)]).ok()
+    purge(api, ns, "a")
+    wait_purged(server)
+    assert api.store.list(a.location()) == sorted(kept)
+
+
 def test_tables_that_are_being_purged_do_not_count(lazy):  # noqa: F811
     """Both were dropped: what one took over from the other goes."""
     api = Api(lazy)

@@ -97,6 +97,9 @@ START_TEST(test_named_mark__as_text_and_back)
     ck_assert_int_eq(some.sequence_number, 9);
     ck_assert(some.snapshots[0] == 5 && some.sorted[0] == INT64_MIN && some.sorted[1] == 3);
     ck_assert(str_eq(named_mark_text(arena, &some), STR("5 -9223372036854775808 3")));
+    struct named_mark more = named_mark_read(arena, 9, STR("5 3|7 8"));
+    ck_assert(more.n == 2 && more.n_adders == 2 && more.adders[0] == 7);
+    ck_assert(str_eq(named_mark_text(arena, &more), STR("5 3|7 8")));
 }
 END_TEST
 
