@@ -16,6 +16,7 @@ import time
 import urllib.parse
 
 import jsonschema
+import jsonschema_rs
 import yaml
 
 import held
@@ -91,6 +92,10 @@ def _is_integer(_, value):
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _is_uuid(text):
+    return bool(re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text, re.I))
+
+
 @functools.cache
 def _validator_class():
     checker = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
@@ -102,8 +107,7 @@ def _formats():
     formats = jsonschema.FormatChecker(formats=())
     formats.checks("int32")(lambda v: not _is_integer(None, v) or -2**31 <= v < 2**31)
     formats.checks("int64")(lambda v: not _is_integer(None, v) or -2**63 <= v < 2**63)
-    formats.checks("uuid")(lambda v: not isinstance(v, str) or bool(
-        re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", v, re.I)))
+    formats.checks("uuid")(lambda v: not isinstance(v, str) or _is_uuid(v))
     return formats
 
 
@@ -111,6 +115,33 @@ def _formats():
 def validator(reference):
     root = {"$ref": reference, "components": description()["components"]}
     return _validator_class()(root, format_checker=_formats())
+
+
+_RANGES = {"int32": (-2**31, 2**31 - 1), "int64": (-2**63, 2**63 - 1)}
+
+
+def _with_ranges(node):
+    """The same schema for a validator that knows formats of strings only."""
+    if isinstance(node, list):
+        return [_with_ranges(n) for n in node]
+    if not isinstance(node, dict):
+        return node
+    low, high = _RANGES.get(str(node.get("format")), (None, None))
+    more = {} if low is None else {"minimum": max(low, node.get("minimum", low)), "maximum": min(high, node.get("maximum", high))}
+    return {k: _with_ranges(v) for k, v in node.items()} | more
+
+
+@functools.cache
+def _components():
+    return _with_ranges(description()["components"])
+
+
+@functools.cache
+def fast_validator(reference):
+    """A hundred times faster than the other one, which is for what this one finds fault with, and for numbers with a
+    fraction: to it 1.0 is an integer."""
+    root = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$ref": reference, "components": _components()}
+    return jsonschema_rs.validator_for(root, validate_formats=True, formats={"uuid": _is_uuid})
 
 
 def _schema_of(op, status):
@@ -142,7 +173,9 @@ def _shortened(value):
     return value
 
 
-def check_schema(reference, value, size=0):
+def check_schema(reference, value, size=0, fractions=True):
+    if not fractions and fast_validator(reference).is_valid(value):
+        return
     errors = list(itertools.islice(validator(reference).iter_errors(
         _shortened(value) if size > _BIG else value), 5))
     if errors:
@@ -161,8 +194,13 @@ def _no_constant(text):
     raise AssertionError(f"the answer holds {text}, which is not JSON")
 
 
-def strict_json(data):
-    return json.loads(data.decode("utf-8"), object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+def strict_json(data, fractions=None):
+    """The value; the numbers written with a fraction or an exponent go into a list as well."""
+    def real(text):
+        if fractions is not None:
+            fractions.append(text)
+        return float(text)
+    return json.loads(data.decode("utf-8"), object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=real)
 
 
 # --- answers ----------------------------------------------------------------------
@@ -175,6 +213,7 @@ class Answer:
         self.raw = raw
         packed = self.header("Content-Encoding") == "gzip"
         self.body = gzip.decompress(raw) if packed and raw else raw
+        self.fractions = []  # known once json was read
 
     def header(self, name):
         values = [v for n, v in self.headers if n.lower() == name.lower()]
@@ -183,7 +222,7 @@ class Answer:
 
     @functools.cached_property
     def json(self):
-        return strict_json(self.body)
+        return strict_json(self.body, self.fractions)
 
     @property
     def error(self):
@@ -243,8 +282,8 @@ def check_answer(answer):
     kind = answer.header("Content-Type")
     if answer.status >= 400:
         assert kind == "application/json", text
-        check_schema("#/components/schemas/IcebergErrorResponse", answer.json)
         error = answer.error
+        check_schema("#/components/schemas/IcebergErrorResponse", answer.json, fractions=bool(answer.fractions))
         assert error["code"] == answer.status, text
         assert error["message"] and len(error["message"].encode()) <= 2048, text
         assert "stack" not in error, text
@@ -260,7 +299,8 @@ def check_answer(answer):
     assert kind == "application/json", text
     reference = _schema_of(op, answer.status)
     assert reference, f"the description knows no body for this: {text}"
-    check_schema(reference, answer.json, len(answer.body))
+    document = answer.json
+    check_schema(reference, document, len(answer.body), fractions=bool(answer.fractions))
 
 
 # --- names in paths -----------------------------------------------------------------

@@ -125,7 +125,7 @@ class Run:
 
     def command(self, command, env=None, cwd=ROOT, timeout=1500):
         """Runs a command into the log; returns its exit code and what it printed."""
-        full = os.environ | {"FIRN_TEST_TMP": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1",
+        full = os.environ | {"FIRN_TEST_TMP": str(self.folder), "PYTHONPYCACHEPREFIX": str(CACHE / "pyc"),
                              "PYTHONPATH": str(ROOT / "tests/lib")} | (env or {})
         self.log.write(f"$ {' '.join(map(str, command))}\n".encode())
         before = self.log_path.stat().st_size

@@ -1,6 +1,5 @@
 """The table of cases of public reports is true: its tests exist, and no test of a case is missing from it."""
 
-import ast
 import functools
 import pathlib
 import re
@@ -20,7 +19,7 @@ def rows():
 
 @functools.cache
 def functions(path):
-    return {node.name for node in ast.walk(ast.parse((ROOT / path).read_text())) if isinstance(node, ast.FunctionDef)}
+    return set(re.findall(r"^ *def (\w+)", (ROOT / path).read_text(), re.M))
 
 
 def test_ids_are_unique_and_in_order():

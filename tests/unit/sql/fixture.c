@@ -83,7 +83,8 @@ void fixture_init(struct fixture *f, int engine)
 
     *f = (struct fixture){.engine = engine == 0 ? ENGINE_LITE : ENGINE_PG, .a = arena_new()};
     if (f->engine == ENGINE_LITE) {
-        snprintf(f->dir, sizeof(f->dir), "/tmp/firn-sql.XXXXXX");
+        const char *base = getenv("FIRN_TEST_TMP");
+        snprintf(f->dir, sizeof(f->dir), "%.100s/firn-sql.XXXXXX", base ? base : "/tmp");
         ck_assert(mkdtemp(f->dir) != NULL);
         snprintf(f->database, sizeof(f->database), "sqlite:%s/new/folder/firn.db", f->dir);
         return;
