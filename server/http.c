@@ -20,6 +20,7 @@
 #include "log.h"
 #include "metric.h"
 #include "peers.h"
+#include "refusal.h"
 
 enum {
     /* Of a connection, for the head of a request (a bearer token has up to 16 KB) and that of the
@@ -35,6 +36,7 @@ enum {
 
 struct http {
     struct MHD_Daemon *daemon;
+    refusal_queue *queue; /* the library's */
     struct http_service service;
     struct peers peers;
     size_t body_bytes, body_bytes_max; /* of all requests that are being received */
@@ -62,6 +64,28 @@ static void count(const struct http *h, int by)
         metric_change(METRIC_connections, by);
 }
 
+static void give(struct http *h, struct call *c)
+{
+    h->body_bytes -= c->body_held;
+    h->calls--;
+    h->service.give(h->service.owner, c);
+}
+
+/* A call without a response; one that waits is still in the hands of those who look it up. */
+static void leave(struct http *h, struct call *c)
+{
+    if (c->state == CALL_WAITS) {
+        c->connection = NULL;
+        h->looking--;
+        return;
+    }
+    if (c->state != CALL_ANSWERED)
+        c->reply.status = 0;
+    give(h, c);
+}
+
+/* The library (0.9.75) does not tell the end of a request of which it finds something wrong twice,
+ * as of more parameters than it has room for; the end of the connection it tells. */
 static void on_connection(
     void *cls, struct MHD_Connection *con, void **context, enum MHD_ConnectionNotificationCode code)
 {
@@ -69,11 +93,15 @@ static void on_connection(
     struct peer *p = *context;
 
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        *context = peer_new(
+        p = peer_new(
             &h->peers, MHD_get_connection_info(con, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+        p->http = h;
+        *context = p;
         count(h, 1);
         return;
     }
+    if (p->call)
+        leave(h, p->call);
     peer_free(&h->peers, &p);
     *context = NULL;
     h->freed = true;
@@ -82,13 +110,6 @@ static void on_connection(
 
 /* --- answers -----------------------------------------------------------------------------------
  */
-
-static void give(struct http *h, struct call *c)
-{
-    h->body_bytes -= c->body_held;
-    h->calls--;
-    h->service.give(h->service.owner, c);
-}
 
 /* The library is done with the bytes, sent or not: the response owned the call. */
 static void on_response_done(void *cls)
@@ -156,9 +177,10 @@ static enum MHD_Result send_reply(struct http *h, struct call *c, void **context
     if (!r)
         return MHD_NO; /* on_completed gives the call back */
     *context = NULL;
+    peer_of(con)->call = NULL;
     enum MHD_Result sent = MHD_NO;
     if (add_headers(c, r))
-        sent = MHD_queue_response(con, (unsigned)c->reply.status, r);
+        sent = h->queue(con, (unsigned)c->reply.status, r);
     MHD_destroy_response(r);
     return sent;
 }
@@ -172,12 +194,9 @@ static enum MHD_Result send_error(struct http *h, struct call *c, void **context
 /* --- a request comes in ------------------------------------------------------------------------
  */
 
-/* The request line is in: a call begins. The target is still as it was sent. */
-static void *on_target(void *cls, const char *target, struct MHD_Connection *con)
+static struct call *begin(struct http *h, struct MHD_Connection *con)
 {
-    struct http *h = cls;
     struct call *c = h->service.take(h->service.owner);
-    struct peer *p = peer_of(con);
 
     h->calls++;
     c->http = h;
@@ -185,6 +204,16 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
     c->begun_us = clock_mono_us();
     c->state = CALL_HEAD;
     c->ran_in = LANE_FAST;
+    return c;
+}
+
+/* The request line is in: a call begins. The target is still as it was sent. */
+static void *on_target(void *cls, const char *target, struct MHD_Connection *con)
+{
+    struct http *h = cls;
+    struct call *c = begin(h, con);
+    struct peer *p = peer_of(con);
+
     c->uri = arena_dup(c->arena, str_from(target));
     p->target = target;
     p->call = c;
@@ -237,9 +266,7 @@ static bool check_line(struct call *c, const char *target, const char *version)
     if (version == target + c->uri.n + 1 && line_ended_well(version + strlen(version)))
         return true;
     c->connection_after = CALL_CLOSE;
-    return err_set(&c->err, ERR_BAD_REQUEST,
-        "Malformed request: expected \"METHOD TARGET HTTP/1.1\" with single spaces, ending in CR "
-        "LF");
+    return err_set(&c->err, ERR_BAD_REQUEST, REFUSAL_OF_LINE);
 }
 
 /* After the last line comes an empty one, CR LF both. The library also takes a line without a name
@@ -277,8 +304,8 @@ static bool read_head(struct http *h, struct call *c, const char *method, const 
     return h->service.head(h->service.owner, c);
 }
 
-/* An answer that the library does not know of; the end of the connection it notices by itself. */
-static void answer_past(struct call *c, int fd)
+/* An answer that the library does not know of. */
+static void answer_past(struct call *c, struct peer *p)
 {
     struct buf b;
 
@@ -294,30 +321,38 @@ static void answer_past(struct call *c, int fd)
     struct str whole = buf_take(&b, c->arena);
     c->answered_us = clock_mono_us();
     c->state = CALL_ANSWERED;
-    (void)send(fd, whole.p, whole.n, MSG_NOSIGNAL | MSG_DONTWAIT);
-    shutdown(fd, SHUT_RDWR);
+    (void)send(p->fd, whole.p, whole.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    peers_refused(&c->http->peers, p->fd);
 }
 
-/* The library complains. If it does so of a head that is in (a Content-Length that is not a
- * number), it would refuse it in HTML, with two heads (0.9.75): so we answer before it does. */
-static void answer_malformed(struct http *h)
+/* Of a head that is in (a length in it is no number) our own words come first. */
+static void look_at_head(struct call *c)
 {
-    struct peer *p;
-
-    TAILQ_FOREACH(p, &h->peers.waiting[PATIENT_HEAD], link)
-    if (MHD_get_connection_info(p->call->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) &&
-        !MHD_get_connection_info(p->call->connection, MHD_CONNECTION_INFO_HTTP_STATUS))
-        break;
-    if (!p)
-        return;
-    struct call *c = p->call;
     struct lines l = {c, NULL};
-    MHD_get_connection_values_n(c->connection, MHD_HEADER_KIND, on_header, &l);
+
+    if (MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE))
+        MHD_get_connection_values_n(c->connection, MHD_HEADER_KIND, on_header, &l);
     head_id(c);
-    if (!c->err.kind && head_check(c))
-        err_set(&c->err, ERR_BAD_REQUEST, "Malformed request: the headers cannot be read");
+    if (l.end && !c->err.kind)
+        (void)!head_check(c);
+}
+
+void refusal_answer(struct MHD_Connection *con, unsigned status)
+{
+    struct peer *p = peer_of(con);
+    struct http *h = p->http;
+
+    if (p->patience == PATIENT_NONE)
+        return; /* there is an answer */
+    struct call *c = p->call ? p->call : begin(h, con);
+    if (c->state == CALL_HEAD)
+        look_at_head(c);
+    if (!c->err.kind)
+        refusal_words(c, status);
     peer_wait(&h->peers, p, PATIENT_NONE);
-    answer_past(c, p->fd);
+    answer_past(c, p);
+    if (!p->call)
+        give(h, c);
 }
 
 static struct str announced(const struct call *c)
@@ -435,8 +470,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *con, const c
     return MHD_NO;
 }
 
-/* The request is over. A call that is still in the context never got a response; one that waits is
- * still in the hands of those who look it up. */
+/* The request is over. The call is still in the context if it never got a response. */
 static void on_completed(
     void *cls, struct MHD_Connection *con, void **context, enum MHD_RequestTerminationCode code)
 {
@@ -450,14 +484,8 @@ static void on_completed(
         p->call = NULL;
         peer_wait(&h->peers, p, PATIENT_IDLE);
     }
-    if (c && c->state == CALL_WAITS) {
-        c->connection = NULL;
-        h->looking--;
-    } else if (c) {
-        if (c->state != CALL_ANSWERED)
-            c->reply.status = 0;
-        give(h, c);
-    }
+    if (c)
+        leave(h, c);
 }
 
 /* --- the daemon --------------------------------------------------------------------------------
@@ -467,7 +495,7 @@ static __attribute__((format(printf, 2, 0))) void on_log(void *cls, const char *
 {
     char text[512];
 
-    answer_malformed(cls);
+    (void)cls;
     if (!log_enabled(LOG_DEBUG))
         return;
     vsnprintf(text, sizeof(text), fmt, ap);
@@ -537,13 +565,14 @@ bool http_start(int listen_fd, const struct config *conf, unsigned connections,
     struct http *h = xcalloc(1, sizeof(*h));
 
     h->service = *service;
+    h->queue = refusal_library();
     h->body_bytes_max = BODIES_MAX * (size_t)conf->body_limit;
     if (!peers_open(&h->peers, conf, err)) {
         xfree(h);
         return false;
     }
     int fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
-    if (fd >= 0)
+    if (fd >= 0 && h->queue)
         h->daemon = start_daemon(h, fd, conf, connections);
     if (!h->daemon) {
         if (fd >= 0)

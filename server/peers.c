@@ -1,6 +1,7 @@
 #include "peers.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -11,13 +12,20 @@
 #include "config.h"
 #include "log.h"
 
-enum { ENDS = 64 }; /* taken from the kernel at a time */
+enum {
+    ENDS = 64, /* taken from the kernel at a time */
+    REFUSED_US = 5000000,
+    REFUSED_MAX = 64, /* that are waited for */
+    PIECE = 16384,
+    PIECES = 64, /* read in a turn */
+};
 
 bool peers_open(struct peers *ps, const struct config *conf, struct err *err)
 {
     ps->patience_us[PATIENT_IDLE] = conf->idle_timeout + conf->head_timeout;
     ps->patience_us[PATIENT_HEAD] = conf->head_timeout;
     ps->patience_us[PATIENT_BODY] = conf->body_timeout;
+    ps->patience_us[PATIENT_REFUSED] = REFUSED_US;
     for (unsigned i = 0; i < PATIENT_COUNT; i++)
         TAILQ_INIT(&ps->waiting[i]);
     TAILQ_INIT(&ps->ended);
@@ -25,8 +33,22 @@ bool peers_open(struct peers *ps, const struct config *conf, struct err *err)
     return ps->fd >= 0 || err_set(err, ERR_INTERNAL, "cannot make an epoll: %s", strerror(errno));
 }
 
+static void let_go(struct peers *ps, struct peer **p)
+{
+    int fd = (*p)->fd;
+
+    peer_free(ps, p);
+    shutdown(fd, SHUT_RDWR); /* the library may still have it */
+    close(fd);
+    ps->refused--;
+}
+
 void peers_close(struct peers *ps)
 {
+    struct peer *p;
+
+    while ((p = TAILQ_FIRST(&ps->waiting[PATIENT_REFUSED])))
+        let_go(ps, &p);
     close(ps->fd);
 }
 
@@ -66,6 +88,34 @@ void peer_wait(struct peers *ps, struct peer *p, enum patience patience)
     TAILQ_INSERT_TAIL(&ps->waiting[patience], p, link);
 }
 
+void peers_refused(struct peers *ps, int fd)
+{
+    struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP};
+    int own = ps->refused < REFUSED_MAX ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+
+    shutdown(fd, own < 0 ? SHUT_RDWR : SHUT_WR);
+    if (own < 0)
+        return;
+    struct peer *p = ev.data.ptr = xcalloc(1, sizeof(*p));
+    p->fd = own;
+    p->patience = PATIENT_NONE;
+    peer_wait(ps, p, PATIENT_REFUSED);
+    ps->refused++;
+    if (epoll_ctl(ps->fd, EPOLL_CTL_ADD, own, &ev))
+        let_go(ps, &p);
+}
+
+/* False: nothing more comes. */
+static bool read_away(int fd)
+{
+    char piece[PIECE];
+    ssize_t n = 1;
+
+    for (unsigned i = 0; i < PIECES && n > 0; i++)
+        n = recv(fd, piece, sizeof(piece), MSG_DONTWAIT);
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
 void peers_ended(struct peers *ps)
 {
     struct epoll_event events[ENDS];
@@ -73,6 +123,11 @@ void peers_ended(struct peers *ps)
 
     for (int i = 0; i < n; i++) {
         struct peer *p = events[i].data.ptr;
+        if (p->patience == PATIENT_REFUSED) {
+            if (!read_away(p->fd))
+                let_go(ps, &p);
+            continue;
+        }
         p->ended = true;
         TAILQ_INSERT_TAIL(&ps->ended, p, ended_link);
     }
@@ -103,6 +158,10 @@ static void give_up_on_slow(struct peers *ps)
 
     for (unsigned i = 0; i < PATIENT_COUNT; i++)
         while ((p = TAILQ_FIRST(&ps->waiting[i])) && p->deadline_us <= now) {
+            if (i == PATIENT_REFUSED) {
+                let_go(ps, &p);
+                continue;
+            }
             give_up(p);
             peer_wait(ps, p, PATIENT_NONE);
         }

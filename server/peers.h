@@ -11,11 +11,19 @@
 
 struct call;
 struct config;
+struct http;
 
-/* How long a client may take: between requests, for a head, for a body; not while the server has to
- * do something. The library's own timer starts again with every byte, so it alone would let a
- * client trickle for ever. */
-enum patience { PATIENT_IDLE, PATIENT_HEAD, PATIENT_BODY, PATIENT_COUNT, PATIENT_NONE };
+/* How long a client may take: between requests, for a head, for a body, to end a connection on
+ * which it was refused; not while the server has to do something. The library's own timer starts
+ * again with every byte, so it alone would let a client trickle for ever. */
+enum patience {
+    PATIENT_IDLE,
+    PATIENT_HEAD,
+    PATIENT_BODY,
+    PATIENT_REFUSED,
+    PATIENT_COUNT,
+    PATIENT_NONE
+};
 
 struct peer {
     TAILQ_ENTRY(peer) link, ended_link;
@@ -25,12 +33,14 @@ struct peer {
     bool ended;         /* the client sends no more than is on its way */
     const char *target; /* where the library has the request's target, until the head is in */
     struct call *call;  /* that is being received */
+    struct http *http;
 };
 TAILQ_HEAD(peer_list, peer);
 
 struct peers {
     struct peer_list waiting[PATIENT_COUNT]; /* each in the order of the deadlines */
     struct peer_list ended;
+    unsigned refused;
     int64_t patience_us[PATIENT_COUNT];
     int fd; /* readable when clients have ended their side: then peers_ended */
     bool ending;
@@ -45,6 +55,11 @@ struct peer *peer_new(struct peers *ps, int fd);
 void peer_free(struct peers *ps, struct peer **p);
 /* Its time begins now. */
 void peer_wait(struct peers *ps, struct peer *p, enum patience patience);
+
+/* Ends the server's side of a connection with a last answer on it. What the client still sends is
+ * read away for five seconds, also when the library closes its descriptor meanwhile: with bytes
+ * left unread TCP would break the connection off, and the answer with it. */
+void peers_refused(struct peers *ps, int fd);
 
 void peers_ended(struct peers *ps);
 /* To be called before the daemon runs: ends what took too long, and makes the daemon read what

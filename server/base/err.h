@@ -41,6 +41,7 @@
     X(UNREADABLE, 500, "UnreadableMetadataException", LOG_ERROR)                                   \
     X(COMMIT_UNKNOWN, 500, "CommitStateUnknownException", LOG_ERROR)                               \
     X(UNAVAILABLE, 503, "SlowDownException", LOG_WARN)                                             \
+    X(HTTP_VERSION, 505, "UnsupportedOperationException", LOG_INFO)                                \
     /* Technical kinds of sql and storage; catalog translates them, reply.c refuses them. */       \
     X(WOULD_BLOCK, 0, "", LOG_DEBUG)                                                               \
     X(CAS_LOST, 0, "", LOG_DEBUG)                                                                  \

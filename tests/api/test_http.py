@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from firn_client import SLOWNESS, Api, ns_path, simple, table_path
+from firn_client import SLOWNESS, Api, eventually, ns_path, simple, table_path
 from firn_server import Server
 from wire import BODY, GET, REFUSED, REFUSED_BY_LIBRARY, SMUGGLED, Wire, error, refused, smuggling
 
@@ -39,10 +39,39 @@ def test_requests_with_two_readings(server, request_):
     api.close()
 
 
-@pytest.mark.parametrize("request_", REFUSED_BY_LIBRARY, ids=range(len(REFUSED_BY_LIBRARY)))
-def test_requests_that_the_library_refuses(server, request_):
-    """In HTML, but nothing is done and the connection is closed."""
-    refused(server, request_, document=False)
+@pytest.mark.parametrize("status,request_", REFUSED_BY_LIBRARY, ids=range(len(REFUSED_BY_LIBRARY)))
+def test_requests_that_the_library_refuses(server, status, request_):
+    """In our words, once, and nothing of them stays."""
+    refused(server, request_, status)
+    eventually(lambda: server.metric("firn_connections") == 0)
+
+
+def test_a_line_of_one_word(server):
+    """Is no request: the connection ends."""
+    with Wire(server) as wire:
+        wire.send("GET\r\nHost: h\r\n\r\n", GET)
+        assert wire.closed() and wire.rest == b""
+
+
+def test_refusals_are_logged(server):
+    """As other requests are, also those of which no line could be read; a head that came in lends its id."""
+    refused(server, "GET /v1/config HTTP/7.0\r\nHost: h\r\n\r\n", 505)
+    server.wait_log("event=request .*status=505 .*kind=HTTP_VERSION")
+    with Wire(server) as wire:
+        wire.send("POST /v1/namespaces HTTP/1.1\r\nHost: h\r\nX-Request-ID: chunk-1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
+        status, headers, _ = wire.answer()
+        assert status == 400 and headers["x-request-id"] == "chunk-1"
+    server.wait_log("event=request id=chunk-1 .*status=400")
+
+
+def test_refusals_behind_answers(server):
+    """What was answered before on the connection arrives; what comes behind is read away."""
+    with Wire(server) as wire:
+        wire.send(GET * 3, "GET /v1/config HTTP/1.1\r\nno colon\r\n\r\n")
+        assert [wire.answer()[0] for _ in range(3)] == [200] * 3
+        error(wire.answer(), 400)
+        wire.send("x" * 1_000_000)
+        assert wire.closed()
 
 
 def test_nothing_is_smuggled(server):
@@ -227,14 +256,14 @@ def test_chunk_extensions_and_trailers(server, api):
 
 @pytest.mark.parametrize("chunks", ["x\r\n", "-1\r\n\r\n", "ffffffffffffffffff\r\n", "5\r\nabc\r\n0\r\n\r\n", "1\r\naX0\r\n\r\n"])
 def test_malformed_chunks(server, chunks):
-    """400 or the end of the connection."""
+    """400, or the end of the connection where the client's comes before a fault."""
     with Wire(server) as wire:
         wire.send("POST /v1/namespaces HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
         wire.socket.shutdown(socket.SHUT_WR)
         try:
-            assert wire.answer()[0] >= 400
+            error(wire.answer(), 413 if chunks[0] == "f" else 400)
         except (EOFError, ConnectionError):
-            pass
+            assert chunks[0] not in "-f1"
 
 
 def test_body_in_small_pieces(server, api):

@@ -120,10 +120,10 @@ def test_requests_with_two_readings(front, api, request_):
     api.head("/v1/namespaces/smuggled").expect(404)
 
 
-@pytest.mark.parametrize("request_", REFUSED_BY_LIBRARY, ids=range(len(REFUSED_BY_LIBRARY)))
-def test_requests_that_the_library_refuses(front, api, request_):
-    """Nothing is done and the connection ends."""
-    refused(front, request_, document=False)
+@pytest.mark.parametrize("status,request_", REFUSED_BY_LIBRARY, ids=range(len(REFUSED_BY_LIBRARY)))
+def test_requests_that_the_library_refuses(front, api, status, request_):
+    """As without HAProxy."""
+    refused(front, request_, status)
     api.head("/v1/namespaces/smuggled").expect(404)
 
 
