@@ -51,13 +51,15 @@ static bool set_from_file(struct load *l, const struct setting *s, struct str pa
     return config__set(l, s, text);
 }
 
-/* Which of two lines is meant would depend on their order, and who reads one may not see the other.
- */
+/* Which of two lines, or flags, is meant would depend on their order, and who reads one may not see
+ * the other. */
 static bool first_line(struct load *l, const struct setting *s)
 {
     unsigned *line = &l->set_in[s - config__settings];
     if (!l->line)
         return true;
+    if (*line == FLAG)
+        return err_set(l->err, ERR_BAD_REQUEST, "%s: %s is set by two flags", l->source, s->env);
     if (*line)
         return err_set(
             l->err, ERR_BAD_REQUEST, "%s: %s was set in line %u already", l->source, s->env, *line);
@@ -200,13 +202,20 @@ static const char *config_path(struct load *l, int argc, char *const *argv, char
 
 static bool load_flags(struct load *l, int argc, char *const *argv)
 {
+    unsigned files = 0;
+
+    memset(l->set_in, 0, sizeof l->set_in);
     for (int i = 0; i < argc; i++) {
         struct str name, value;
         l->source = "the command line";
+        l->line = FLAG;
         TRY(flag(l, argc, argv, &i, &name, &value));
         if (!str_eq(name, STR("config")))
             TRY(set_named(l, name, value));
+        else if (files++)
+            return err_set(l->err, ERR_BAD_REQUEST, "%s: --config is given twice", l->source);
     }
+    l->line = 0;
     return true;
 }
 

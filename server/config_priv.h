@@ -30,6 +30,8 @@ enum {
 };
 extern const struct setting config__settings[SETTING_COUNT];
 
+enum { FLAG = 0x7fffffff }; /* instead of a line: the command line */
+
 /* Where a value came from, for messages: "the environment", "line 3 of /etc/firn.conf". */
 struct load {
     struct arena *a;
@@ -37,8 +39,8 @@ struct load {
     struct err *err;
     const char *source;
     const char *prefix;             /* of names there: "FIRN_" in the environment */
-    unsigned line;                  /* of the file; 0: elsewhere */
-    unsigned set_in[SETTING_COUNT]; /* the line */
+    unsigned line;                  /* of the file; FLAG; 0: elsewhere */
+    unsigned set_in[SETTING_COUNT]; /* the line, FLAG */
 };
 
 /* "s3_region", "s3-region" and "S3_REGION" are one name. NULL: no setting has it. */
