@@ -113,7 +113,7 @@ struct call {
     enum { CALL_HEAD, CALL_BODY, CALL_WAITS, CALL_PARKED, CALL_READY, CALL_ANSWERED } state;
     enum { CALL_KEEP, CALL_CLOSE } connection_after;
     enum lane ran_in;
-    bool whole;        /* the request is in */
+    bool headed;       /* the request's head is in */
     struct str detail; /* of the error, for the log, where the client gets other words */
 };
 

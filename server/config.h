@@ -131,7 +131,7 @@
     X(drain_wait, SECONDS, "FIRN_DRAIN_WAIT", "0", 0, 3600,                                        \
         "Time between not being ready and refusing connections at a stop")                         \
     X(drain_timeout, SECONDS, "FIRN_DRAIN_TIMEOUT", "30", 0, 3600,                                 \
-        "Time that running calls are given at a stop")                                             \
+        "Time that calls are given at a stop, those whose body still comes in too")                                             \
     X(core_dumps, BOOL, "FIRN_CORE_DUMPS", "false", 0, 0,                                          \
         "A process that dies leaves a core, which holds its secrets")                              \
     X(log_level, TEXT, "FIRN_LOG_LEVEL", "info", 0, 0, "error, warn, info or debug")               \

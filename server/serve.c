@@ -316,10 +316,10 @@ static bool no_calls(struct serving *s)
     return true;
 }
 
-static bool no_whole_calls(struct serving *s)
+static bool no_headed_calls(struct serving *s)
 {
     for (unsigned i = 0; i < s->n_workers; i++)
-        if (worker_calls(s->workers[i], WORKER_WHOLE))
+        if (worker_calls(s->workers[i], WORKER_HEADED))
             return false;
     return true;
 }
@@ -347,10 +347,11 @@ static void drain(struct serving *s)
         worker_quiesce(s->workers[i]);
     close_fd(&s->listen_fd);
     close_fd(&s->management_fd);
-    /* Requests on their way in have a short time to arrive; those that are in have the drain's. */
+    /* Heads on their way in have a short time to arrive; requests whose head is in have the
+     * drain's, for the rest of them too. */
     int64_t begun = clock_mono_us(), all = s->conf->drain_timeout;
     wait_until(s, begun + (all < ARRIVAL_US ? all : ARRIVAL_US), no_calls);
-    if (!wait_until(s, begun + all, no_whole_calls))
+    if (!wait_until(s, begun + all, no_headed_calls))
         log_write(LOG_WARN, "stop", "calls are still running after the drain");
     if (!wait_until(s, begun + all, nothing_left))
         log_write(LOG_WARN, "stop", "files are still being deleted after the drain");

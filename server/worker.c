@@ -31,7 +31,7 @@ struct worker {
     struct lookup *lookup;
     struct call *spare; /* warm calls */
     unsigned n_spare;
-    atomic_uint calls, whole;
+    atomic_uint calls, headed;
     atomic_bool quiesce, stop;
 
     pthread_mutex_t lock; /* what other threads hand in */
@@ -71,8 +71,8 @@ static void give(void *owner, struct call *c)
     stage_account(c);
     afterwards_add(w->server->afterwards, c->catalog, &c->left);
     atomic_fetch_sub_explicit(&w->calls, 1, memory_order_release);
-    if (c->whole)
-        atomic_fetch_sub_explicit(&w->whole, 1, memory_order_release);
+    if (c->headed)
+        atomic_fetch_sub_explicit(&w->headed, 1, memory_order_release);
     if (w->n_spare == SPARE_CALLS) {
         call_free(&c);
         return;
@@ -152,7 +152,10 @@ static void looked_up(struct call *c)
 
 static bool head(void *owner, struct call *c)
 {
-    (void)owner;
+    struct worker *w = owner;
+
+    c->headed = true;
+    atomic_fetch_add_explicit(&w->headed, 1, memory_order_relaxed);
     return stage_head(c);
 }
 
@@ -160,8 +163,6 @@ static enum http_next start(void *owner, struct call *c)
 {
     struct worker *w = owner;
 
-    c->whole = true;
-    atomic_fetch_add_explicit(&w->whole, 1, memory_order_relaxed);
     if (!c->catalog)
         return submit(c);
     switch (c->op->lookup) {
@@ -358,7 +359,7 @@ void worker_quiesce(struct worker *w)
 
 unsigned worker_calls(const struct worker *w, enum worker_count which)
 {
-    return atomic_load_explicit(which == WORKER_ALL ? &w->calls : &w->whole, memory_order_acquire);
+    return atomic_load_explicit(which == WORKER_ALL ? &w->calls : &w->headed, memory_order_acquire);
 }
 
 void worker_stop(struct worker **pw)

@@ -30,8 +30,8 @@ struct worker_note {
 void worker_note(struct worker *w, struct worker_note *n);
 /* No new connections, Connection: close on all answers. From any thread. */
 void worker_quiesce(struct worker *w);
-/* Calls in flight: all, or those whose request is in as a whole. From any thread. */
-enum worker_count { WORKER_ALL, WORKER_WHOLE };
+/* Calls in flight: all, or those whose head is in. From any thread. */
+enum worker_count { WORKER_ALL, WORKER_HEADED };
 unsigned worker_calls(const struct worker *w, enum worker_count which);
 /* After exec_stop. Ends the thread and frees all; answers that are there are sent, requests that
  * are not in are dropped. */

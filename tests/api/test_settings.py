@@ -12,8 +12,9 @@ import time
 
 import pytest
 
-from firn_client import SLOWNESS, Api, ns_path, set_properties
+from firn_client import SLOWNESS, Api, eventually, ns_path, set_properties
 from firn_server import Server, StartError
+from wire import Wire
 
 
 @pytest.fixture
@@ -84,9 +85,12 @@ def test_unknown_environment_settings(firn, name, meant):
 
 @pytest.mark.parametrize("args,says", [
     (["--listn", "x"], ["listn", "--listen"]), (["--listen"], ["--listen"]),
-    (["--no-such-thing-at-all", "1"], ["no-such-thing-at-all"])])
+    (["--no-such-thing-at-all", "1"], ["no-such-thing-at-all"]),
+    (["--workers", "1", "--purge=allow", "--workers=2"], ["the command line", "FIRN_WORKERS", "two flags"]),
+    (["--s3-secret-access-key", "a", "--s3_secret_access_key-file", "/dev/null"], ["FIRN_S3_SECRET_ACCESS_KEY", "two flags"]),
+    (["--config", "/dev/null", "--config=/dev/null"], ["--config", "twice"])])
 def test_unknown_flags(firn, args, says):
-    """The same for flags; one without its value says so."""
+    """The same for flags; one without its value says so, and one that is given twice."""
     refused(firn, *args, says=says)
 
 
@@ -463,6 +467,28 @@ def test_running_requests_are_answered_before_the_end():
         firn.start()
         got = table.metadata["properties"]
         assert len(done) > 3 and all(key in got for key in done), set(done) - set(got)
+        api.close()
+
+
+@pytest.mark.long
+def test_bodies_on_their_way_have_the_time_of_the_drain():
+    """Not only the moment that is left to those of whom no head came in."""
+    body = json.dumps({"namespace": ["late"]})
+    with Server(env={"FIRN_DRAIN_TIMEOUT": "60"}) as firn:
+        with Wire(firn, timeout=60) as wire, Wire(firn, timeout=60) as headless:
+            headless.send("GET /v1/config HTTP/1.1\r\nHost: ")
+            wire.send(f"POST /v1/namespaces HTTP/1.1\r\nHost: h\r\nContent-Length: {len(body)}\r\n\r\n{body[:5]}")
+            eventually(lambda: firn.metric("firn_connections") == 2)
+            firn.signal(signal.SIGTERM)
+            time.sleep(4)
+            wire.send(body[5:])
+            status, headers, _ = wire.answer()
+            assert status == 200 and headers["connection"] == "close"
+            assert firn.wait() == 0
+            assert headless.closed()
+        firn.start()
+        api = Api(firn)
+        api.head("/v1/namespaces/late").expect(204)
         api.close()
 
 
