@@ -47,8 +47,12 @@ struct caller {
     struct leftovers *left; /* gathers files to delete; NULL: they stay */
 };
 
-/* A page of names asked for. token absent: everything, unpaged. */
+/* A page of names asked for. Without a token: a piece of the whole list, which is as if all pages
+ * of it were read one after the other. What follows a piece is not told by a token but by the last
+ * name: go on behind it. */
 struct page {
     struct str token;
-    int64_t size; /* 0: not given */
+    int64_t size;     /* of the page; 0: not given */
+    struct str after; /* of a piece: the name that it begins behind; absent: from the first */
+    size_t most;      /* of a piece: names; 0: as many as are read at once */
 };

@@ -71,15 +71,15 @@ struct names {
     struct str *v;
     size_t n, cap;
     bool found;      /* the parent exists */
-    struct str next; /* the token of the next page; absent: this was the last */
+    struct str next; /* the token of the next page, or a piece's last name; absent: all was read */
 };
 
 /* Where to go on after `last`. */
 struct str page__token(struct arena *a, const struct page_list *list, struct str last);
-/* *after: the name that the page begins behind, or absent. ERR_BAD_REQUEST for a token of another
- * list. */
+/* *after: the name that the page or piece begins behind, or absent. ERR_BAD_REQUEST for a token of
+ * another list. */
 MUST bool page__after(struct arena *a, const struct page_list *list, const struct page *page,
     struct str *after, size_t *limit, struct err *err);
-/* Reads batch by batch until the page is full or the end. */
+/* Reads batch by batch until the page is full or the end; a piece is one batch. */
 MUST bool page__read(struct arena *a, const struct page_list *list, const struct page *page,
     struct names *out, struct err *err);

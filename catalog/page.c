@@ -26,10 +26,11 @@ struct str page__token(struct arena *a, const struct page_list *list, struct str
 bool page__after(struct arena *a, const struct page_list *list, const struct page *page,
     struct str *after, size_t *limit, struct err *err)
 {
-    *after = (struct str){0};
-    *limit = SIZE_MAX;
-    if (!page->token.p) /* never page unasked: some clients read the first page only */
+    *after = page->after;
+    *limit = page->most && page->most < PAGE_BATCH ? page->most : PAGE_BATCH;
+    if (!page->token.p)
         return true;
+    *after = (struct str){0};
     int64_t size = page->size > 0 ? page->size : PAGE_DEFAULT;
     *limit = size < PAGE_MAX ? (size_t)size : PAGE_MAX;
     if (page->token.n == 0)
@@ -65,6 +66,17 @@ static void names_add(struct arena *a, struct names *out, const struct str *v, s
     out->n += n;
 }
 
+/* The end is where less comes than was asked for. */
+static bool read_piece(struct arena *a, const struct page_list *list, struct str after, size_t most,
+    struct names *out, struct err *err)
+{
+    TRY(list->read(
+        a, list->catalog, list->parent, after, most, &out->v, &out->n, &out->found, err));
+    if (out->found && out->n == most)
+        out->next = out->v[most - 1];
+    return true;
+}
+
 bool page__read(struct arena *a, const struct page_list *list, const struct page *page,
     struct names *out, struct err *err)
 {
@@ -72,6 +84,8 @@ bool page__read(struct arena *a, const struct page_list *list, const struct page
     size_t limit;
     TRY(page__after(a, list, page, &after, &limit, err));
     *out = (struct names){0};
+    if (!page->token.p)
+        return read_piece(a, list, after, limit, out, err);
     for (;;) {
         /* One more than the page holds tells whether another page follows. */
         size_t want = limit - out->n < PAGE_BATCH ? limit - out->n + 1 : PAGE_BATCH;

@@ -110,7 +110,15 @@ struct call {
     struct call *next; /* in one of the worker's lists */
     int64_t begun_us, submitted_us, started_us, answered_us;
     size_t headers_bytes, body_limit, body_held;
-    enum { CALL_HEAD, CALL_BODY, CALL_WAITS, CALL_PARKED, CALL_READY, CALL_ANSWERED } state;
+    enum {
+        CALL_HEAD,
+        CALL_BODY,
+        CALL_WAITS,
+        CALL_PARKED,
+        CALL_READY,
+        CALL_ANSWERED,
+        CALL_FETCHES, /* answered, and the next piece of its stream is being made */
+    } state;
     enum { CALL_KEEP, CALL_CLOSE } connection_after;
     enum lane ran_in;
     bool headed;       /* the request's head is in */

@@ -38,7 +38,8 @@ enum exec_result {
 
 MUST bool exec_start(const struct exec_conf *conf, struct exec **out, struct err *err);
 MUST enum exec_result exec_submit(struct exec *e, struct exec_task *t);
-/* For the server's own upkeep: not subject to the bound of the queue. */
+/* For the server's own upkeep, and for what has begun and must go on: not subject to the bound of
+ * the queue. */
 MUST enum exec_result exec_submit_upkeep(struct exec *e, struct exec_task *t);
 /* Waits until nothing waits or runs, or the deadline (clock_mono_us()) passed: false. Tasks are
  * taken meanwhile. */

@@ -21,6 +21,7 @@
 #include "metric.h"
 #include "peers.h"
 #include "refusal.h"
+#include "stream.h"
 
 enum {
     /* Of a connection, for the head of a request (a bearer token has up to 16 KB) and that of the
@@ -111,11 +112,20 @@ static void on_connection(
 /* --- answers -----------------------------------------------------------------------------------
  */
 
+static bool is_cut_off(const struct call *c)
+{
+    const struct stream *s = c->reply.stream;
+
+    return s && (s->end != STREAM_ENDS || s->taken < s->piece.n);
+}
+
 /* The library is done with the bytes, sent or not: the response owned the call. */
 static void on_response_done(void *cls)
 {
     struct call *c = cls;
 
+    if (is_cut_off(c) && !c->err.kind)
+        c->reply.status = 0; /* the client has gone */
     give(c->http, c);
 }
 
@@ -149,10 +159,52 @@ static struct str joined(struct call *c)
     return (struct str){whole, c->reply.bytes};
 }
 
+/* A part of an answer must not pass for all of it, not even where the end of the connection is that
+ * of the answer, as in HTTP/1.0: it is reset. */
+static ssize_t break_off(const struct call *c)
+{
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+
+    (void)connect(peer_of(c->connection)->fd, &nobody, sizeof(nobody));
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+/* The library has room for more of the answer. When all of a piece is taken the connection leaves
+ * the loop until the next one is there. */
+static ssize_t on_room(void *cls, uint64_t position, char *to, size_t max)
+{
+    struct call *c = cls;
+    struct http *h = c->http;
+    struct stream *s = c->reply.stream;
+
+    (void)position;
+    if (c->state == CALL_FETCHES) /* the library may ask again at once */
+        return 0;
+    if (c->err.kind)
+        return break_off(c);
+    size_t n = stream_take(s, to, max);
+    c->reply.bytes += n;
+    if (n > 0)
+        return (ssize_t)n;
+    if (s->end == STREAM_ENDS)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    if (!h->service.more(h->service.owner, c))
+        return break_off(c);
+    c->state = CALL_FETCHES;
+    h->waiting++;
+    MHD_suspend_connection(c->connection);
+    return 0;
+}
+
 static struct MHD_Response *response_of(struct call *c)
 {
     const struct reply *r = &c->reply;
 
+    if (r->stream) {
+        c->http->more = 2;
+        return MHD_create_response_from_callback(
+            MHD_SIZE_UNKNOWN, SHORT_ANSWER, on_room, c, on_response_done);
+    }
     if (r->n_pieces <= 1)
         return in_one(c, r->n_pieces ? r->pieces[0] : STR(""));
     if (r->bytes <= SHORT_ANSWER)
@@ -465,6 +517,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *con, const c
         return send_reply(h, c, context);
     case CALL_PARKED:
     case CALL_ANSWERED:
+    case CALL_FETCHES:
         break;
     }
     return MHD_NO;
@@ -635,6 +688,12 @@ void http_resume(struct call *c)
     bool parked = c->state == CALL_PARKED;
 
     h->waiting--;
+    if (c->state == CALL_FETCHES) {
+        h->resumed = true;
+        c->state = CALL_ANSWERED;
+        MHD_resume_connection(c->connection);
+        return;
+    }
     if (!c->connection) {
         c->reply.status = 0; /* the client has gone */
         give(h, c);

@@ -32,6 +32,10 @@ struct http_service {
     bool (*head)(void *owner, struct call *c);
     /* The body is in c->body. */
     enum http_next (*start)(void *owner, struct call *c);
+    /* The client has taken what there was of c->reply.stream: http_resume is called when the next
+     * piece is there, or c->err, which breaks the answer off. False: c->err, at once. NULL where
+     * no answer is a stream. */
+    bool (*more)(void *owner, struct call *c);
 };
 
 /* Binds an address ("127.0.0.1:8181", "[::1]:0"), without listening yet and without sharing the
@@ -52,11 +56,12 @@ void http_ended(struct http *h);
 /* -1: no deadline. */
 int http_timeout_ms(struct http *h);
 void http_run(struct http *h);
-/* The reply of a call for which start said HTTP_WAIT is there: it is sent in the next http_run. */
+/* The reply of a call for which start said HTTP_WAIT, or the next piece that `more` was asked for,
+ * is there: it is sent in the next http_run. */
 void http_resume(struct call *c);
 /* No new connections. */
 void http_quiesce(struct http *h);
-/* Calls for which start said HTTP_WAIT and that were not resumed. */
+/* Calls that wait for http_resume. */
 unsigned http_waiting(const struct http *h);
 /* Closes the connections, also in the middle of a request. No call may wait. */
 void http_stop(struct http **h);

@@ -1,15 +1,16 @@
 /* Namespaces: arguments in, one catalog function, one reply. */
 #include "call.h"
 #include "keep.h"
+#include "list.h"
 #include "ns.h"
 #include "repeat.h"
 
-enum { LIST_MAX = 256 << 20 };
+enum { TEXT_MAX = 256 << 20 };
 
 static bool reply_namespace(struct call *c, const struct sql_ns *ns)
 {
     struct buf b;
-    buf_init(&b, LIST_MAX);
+    buf_init(&b, TEXT_MAX);
     buf_puts(&b, "{\"namespace\":");
     reply_levels(&b, ns->path);
     buf_puts(&b, ",\"properties\":");
@@ -79,7 +80,7 @@ bool op_update_properties(struct call *c)
     struct ns_changes changes;
     struct buf b;
     TRY(ns_update(c->arena, c->catalog, &by, call_ns(c), c->json, &changes, &c->err));
-    buf_init(&b, LIST_MAX);
+    buf_init(&b, TEXT_MAX);
     buf_putc(&b, '{');
     put_keys(&b, "updated", changes.updated);
     buf_putc(&b, ',');
@@ -90,34 +91,12 @@ bool op_update_properties(struct call *c)
     return reply_json(c, &b);
 }
 
-/* Every element is a full path: the parent's levels and the child's name. */
 bool op_list_namespaces(struct call *c)
 {
     struct str parent = call_param(c, "parent");
-    struct page page = call_page(c);
-    struct str *names, next;
-    size_t n;
-    struct buf b;
     if (!parent.p)
         parent = STR("");
     if (parent.n > 0 && !ident_ns_check(parent, &c->err))
         return err_wrap(&c->err, "parent");
-    TRY(ns_list(c->arena, c->catalog, &parent, &page, &names, &n, &next, &c->err));
-    struct str above = STR("[");
-    if (parent.n > 0) {
-        buf_init(&b, LIST_MAX);
-        reply_levels(&b, parent);
-        b.p[b.n - 1] = ','; /* open for one more level */
-        above = buf_take(&b, c->arena);
-    }
-    buf_init(&b, LIST_MAX);
-    buf_puts(&b, "{\"namespaces\":[");
-    for (size_t i = 0; i < n; i++) {
-        if (i > 0)
-            buf_putc(&b, ',');
-        buf_str(&b, above);
-        buf_json_str(&b, names[i]);
-        buf_putc(&b, ']');
-    }
-    return reply_page(c, &b, next);
+    return list_reply(c, LIST_NAMESPACES, parent);
 }

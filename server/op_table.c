@@ -2,6 +2,7 @@
 #include "background.h"
 #include "call.h"
 #include "config.h"
+#include "list.h"
 #include "log.h"
 #include "metric.h"
 #include "reports.h"
@@ -10,11 +11,7 @@
 
 bool op_list_tables(struct call *c)
 {
-    struct page page = call_page(c);
-    struct str ns = call_ns(c), *names, next;
-    size_t n;
-    TRY(table_list(c->arena, c->catalog, ns, &page, &names, &n, &next, &c->err));
-    return reply_identifiers(c, ns, names, n, next);
+    return list_reply(c, LIST_TABLES, call_ns(c));
 }
 
 /* The table that a body names. */

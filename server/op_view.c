@@ -1,14 +1,11 @@
 /* Views: arguments in, one catalog function, one reply. */
 #include "call.h"
+#include "list.h"
 #include "view.h"
 
 bool op_list_views(struct call *c)
 {
-    struct page page = call_page(c);
-    struct str ns = call_ns(c), *names, next;
-    size_t n;
-    TRY(view_list(c->arena, c->catalog, ns, &page, &names, &n, &next, &c->err));
-    return reply_identifiers(c, ns, names, n, next);
+    return list_reply(c, LIST_VIEWS, call_ns(c));
 }
 
 bool op_create_view(struct call *c)

@@ -1,28 +1,20 @@
 #include "reply.h"
 
 #include <assert.h>
-#include <zlib.h>
 
 #include "call.h"
 #include "metric.h"
 #include "object.h"
+#include "pack.h"
 #include "quirk.h"
+#include "stream.h"
 
 enum {
-    LIST_MAX = 256 << 20,
     GZIP_FROM = 4096,
-    GZIP_HEAD = 10,
-    GZIP_TAIL = 8,
-    STORED_MAX = 65535,
-    STORED_HEAD = 5,
 };
-
-enum stored_end { STORED_MORE, STORED_LAST };
 
 /* Of answers about one object. */
 #define VARY "Accept-Encoding, X-Iceberg-Access-Delegation, Authorization"
-
-static const char gzip_head[GZIP_HEAD] = {0x1f, (char)0x8b, 8, 0, 0, 0, 0, 0, 0, (char)0xff};
 
 void reply_header(struct call *c, const char *name, struct str value)
 {
@@ -94,65 +86,12 @@ static bool accepts_gzip(const struct call *c)
     return false;
 }
 
-/* Text as a raw deflate stream. */
-static struct str deflated(struct arena *a, struct str text)
-{
-    z_stream z = {0};
-    if (deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        log_fatal("zlib cannot start");
-    size_t cap = deflateBound(&z, text.n) + 16;
-    char *out = arena_alloc(a, cap);
-    memcpy(&z.next_in, &text.p, sizeof text.p); /* zlib does not write there */
-    z.avail_in = (uInt)text.n;
-    z.next_out = (Bytef *)out;
-    z.avail_out = (uInt)cap;
-    int end = deflate(&z, Z_FINISH);
-    assert(end == Z_STREAM_END && z.avail_in == 0);
-    (void)end;
-    struct str piece = {out, cap - z.avail_out};
-    deflateEnd(&z);
-    return piece;
-}
-
-/* Text as blocks of a deflate stream that are not compressed (RFC 1951, 3.2.4): they begin and end
- * on a byte, and to make them costs a copy. */
-static struct str stored(struct arena *a, struct str text, enum stored_end end)
-{
-    size_t blocks = text.n / STORED_MAX + 1;
-    unsigned char *block = arena_alloc(a, text.n + blocks * STORED_HEAD), *at = block;
-    for (size_t left = text.n; blocks > 0; blocks--) {
-        size_t n = left < STORED_MAX ? left : STORED_MAX;
-        *at++ = end == STORED_LAST && blocks == 1;
-        for (unsigned i = 0; i < 4; i++) /* the length, then its complement */
-            *at++ = (unsigned char)((i < 2 ? n : ~n) >> (8 * (i % 2)));
-        at = mempcpy(at, text.p + (text.n - left), n);
-        left -= n;
-    }
-    return (struct str){(const char *)block, (size_t)(at - block)};
-}
-
-static uint32_t crc_of(struct str s)
-{
-    return (uint32_t)crc32_z(0, (const Bytef *)s.p, s.n);
-}
-
-static struct str gzip_tail(struct arena *a, uint32_t crc, size_t plain)
-{
-    unsigned char *p = arena_alloc(a, GZIP_TAIL);
-    uint32_t n = (uint32_t)plain;
-    for (int i = 0; i < 4; i++) {
-        p[i] = (unsigned char)(crc >> (8 * i));
-        p[4 + i] = (unsigned char)(n >> (8 * i));
-    }
-    return (struct str){(const char *)p, GZIP_TAIL};
-}
-
 static void gzip_text(struct call *c, struct str text)
 {
     struct str *pieces = ARENA_ARRAY(c->arena, struct str, 3);
-    pieces[0] = (struct str){gzip_head, GZIP_HEAD};
-    pieces[1] = deflated(c->arena, text);
-    pieces[2] = gzip_tail(c->arena, crc_of(text), text.n);
+    pieces[0] = pack_head();
+    pieces[1] = pack_deflated(c->arena, text, PACK_LAST);
+    pieces[2] = pack_tail(c->arena, pack_crc(0, text), (uint32_t)text.n);
     body(c, pieces, 3);
     reply_header(c, "Content-Encoding", STR("gzip"));
 }
@@ -163,14 +102,13 @@ static void gzip_joined(struct call *c, struct str head, const struct deflated *
 {
     struct arena *a = c->arena;
     struct str *pieces = ARENA_ARRAY(a, struct str, 5);
-    uint32_t crc = crc_of(head);
-    crc = (uint32_t)crc32_combine(crc, d->crc, (z_off_t)d->plain);
-    crc = (uint32_t)crc32_combine(crc, crc_of(tail), (z_off_t)tail.n);
-    pieces[0] = (struct str){gzip_head, GZIP_HEAD};
-    pieces[1] = stored(a, head, STORED_MORE);
+    size_t plain = head.n + d->plain + tail.n;
+    uint32_t crc = pack_crc_joined(pack_crc(0, head), d->crc, d->plain);
+    pieces[0] = pack_head();
+    pieces[1] = pack_stored(a, head, PACK_MORE);
     pieces[2] = d->segment;
-    pieces[3] = stored(a, tail, STORED_LAST);
-    pieces[4] = gzip_tail(a, crc, head.n + d->plain + tail.n);
+    pieces[3] = pack_stored(a, tail, PACK_LAST);
+    pieces[4] = pack_tail(a, pack_crc(crc, tail), (uint32_t)plain);
     body(c, pieces, 5);
     reply_header(c, "Content-Encoding", STR("gzip"));
 }
@@ -187,6 +125,19 @@ bool reply_json(struct call *c, struct buf *text)
         if (accepts_gzip(c))
             gzip_text(c, s);
     }
+    return true;
+}
+
+bool reply_stream(struct call *c, struct stream *s, struct buf *first)
+{
+    bool packed = accepts_gzip(c);
+    begin(c, 200, STR("no-store"));
+    reply_header(c, "Content-Type", STR("application/json"));
+    reply_header(c, "Vary", STR("Accept-Encoding"));
+    if (packed)
+        reply_header(c, "Content-Encoding", STR("gzip"));
+    stream_begin(s, packed ? STREAM_GZIP : STREAM_PLAIN, first);
+    c->reply.stream = s;
     return true;
 }
 
@@ -297,25 +248,6 @@ bool reply_page(struct call *c, struct buf *list, struct str next)
     }
     buf_putc(list, '}');
     return reply_json(c, list);
-}
-
-bool reply_identifiers(
-    struct call *c, struct str ns, const struct str *names, size_t n, struct str next)
-{
-    struct buf b;
-    buf_init(&b, LIST_MAX);
-    reply_levels(&b, ns);
-    buf_puts(&b, ",\"name\":");
-    struct str levels = buf_take(&b, c->arena);
-    buf_init(&b, LIST_MAX);
-    buf_puts(&b, "{\"identifiers\":[");
-    for (size_t i = 0; i < n; i++) {
-        buf_puts(&b, i ? ",{\"namespace\":" : "{\"namespace\":");
-        buf_str(&b, levels);
-        buf_json_str(&b, names[i]);
-        buf_putc(&b, '}');
-    }
-    return reply_page(c, &b, next);
 }
 
 bool reply_not_modified(struct call *c, struct str etag)

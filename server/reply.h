@@ -16,6 +16,7 @@
 
 struct call;
 struct loaded;
+struct stream;
 
 enum { REPLY_HEADERS_MAX = 16 };
 
@@ -23,7 +24,8 @@ struct reply {
     int status;         /* 0: none yet */
     struct str *pieces; /* the body, joined; alive until the arena is reset */
     size_t n_pieces;
-    size_t bytes; /* of all pieces */
+    size_t bytes;          /* of all pieces */
+    struct stream *stream; /* instead of them; then `bytes` is what was handed out so far */
     struct {
         const char *name, *value;
     } headers[REPLY_HEADERS_MAX];
@@ -33,6 +35,8 @@ struct reply {
 /* 200 with the text of the buffer, which is empty afterwards. False with ERR_INTERNAL when the
  * buffer had run over its maximum. Compressed from 4 KB on for clients that accept gzip. */
 MUST bool reply_json(struct call *c, struct buf *body);
+/* The same with the first of many pieces; the stream lives as long as the arena. */
+bool reply_stream(struct call *c, struct stream *s, struct buf *first);
 /* 200 with a text that lives as long as the arena or longer. */
 bool reply_text(struct call *c, const char *content_type, struct str text);
 /* A JSON document that lives as long as the arena, under any status. */
@@ -57,10 +61,6 @@ void reply_levels(struct buf *b, struct str ns);
 /* 200 with a list whose object and array are still open, closed here behind the token of the next
  * page where one follows. */
 MUST bool reply_page(struct call *c, struct buf *list, struct str next);
-/* A page of tables or views: {"identifiers":[{"namespace":[…],"name":…},…]}, and the token of the
- * next one where it follows. */
-MUST bool reply_identifiers(
-    struct call *c, struct str ns, const struct str *names, size_t n, struct str next);
 /* 304 with the tag. */
 bool reply_not_modified(struct call *c, struct str etag);
 /* A tag as If-None-Match lists it, without W/, quotes and what proxies append. */

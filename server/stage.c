@@ -12,6 +12,7 @@
 #include "quirk.h"
 #include "repeat.h"
 #include "scan.h"
+#include "stream.h"
 #include "warehouses.h"
 
 enum {
@@ -279,7 +280,7 @@ static void speak_to_client(struct call *c)
     err_set_at(&c->err, c->err.kind, c->err.file, c->err.line, "%s", text);
 }
 
-void stage_fail(struct call *c)
+static void settle(struct call *c)
 {
     enum err_kind kind = settled(c);
 
@@ -287,8 +288,32 @@ void stage_fail(struct call *c)
         err_wrap(&c->err, "unexpected %s", err_name(c->err.kind));
     if (kind != c->err.kind)
         err_as(&c->err, kind);
+}
+
+void stage_fail(struct call *c)
+{
+    settle(c);
     speak_to_client(c);
     reply_error(c);
+}
+
+/* The client sees how the answer ends; the status is for those who look after the server. */
+static void broken(struct call *c)
+{
+    settle(c);
+    c->reply.status = err_status(c->err.kind);
+}
+
+void stage_more(struct call *c)
+{
+    if (!stream_next(c))
+        broken(c);
+}
+
+void stage_break(struct call *c, const char *why)
+{
+    err_set(&c->err, ERR_UNAVAILABLE, "%s", why);
+    broken(c);
 }
 
 void stage_refuse(struct call *c, const char *why)
@@ -356,6 +381,8 @@ void stage_account(const struct call *c)
     log_str(&l, "lane", c->ran_in == LANE_FAST ? STR("fast") : STR("slow"));
     if (c->replayed)
         log_str(&l, "replayed", STR("true"));
+    if (c->reply.stream && c->err.kind)
+        log_str(&l, "broken_off", STR("true"));
     log_error(&l, c);
     log_end(&l);
 }

@@ -15,6 +15,10 @@ MUST bool stage_head(struct call *c);
 bool stage_fast(struct call *c);
 /* Slow lane: lookup if it is missing, body, handler. c->reply is there afterwards. */
 void stage_slow(struct call *c);
+/* Slow lane: the next piece of an answer that has begun. */
+void stage_more(struct call *c);
+/* The answer has begun and cannot go on: c->err, and for the account its status. */
+void stage_break(struct call *c, const char *why);
 /* The slow lane took it not: 429 for what changes something, 503 for the rest. */
 void stage_refuse(struct call *c, const char *why);
 /* Renders c->err, technical kinds and unknown outcomes translated first. */

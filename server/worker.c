@@ -178,6 +178,31 @@ static enum http_next start(void *owner, struct call *c)
     return HTTP_WAIT;
 }
 
+static void run_more(struct exec_task *t)
+{
+    stage_more(of_task(t));
+}
+
+static void refuse_more(struct exec_task *t)
+{
+    struct call *c = of_task(t);
+
+    stage_break(c, "The server is stopping");
+    worker_answered(c->worker, c);
+}
+
+/* The answer has begun, so a full lane is no reason any more to refuse it. No more wait than there
+ * are connections. */
+static bool more(void *owner, struct call *c)
+{
+    (void)owner;
+    c->task = (struct exec_task){.run = run_more, .done = answer, .refuse = refuse_more};
+    if (exec_submit_upkeep(c->server->exec, &c->task) == EXEC_TAKEN)
+        return true;
+    stage_break(c, "The server is stopping");
+    return false;
+}
+
 /* --- what other threads hand in ----------------------------------------------------------------
  */
 
@@ -319,7 +344,7 @@ static void worker_free(struct worker **pw)
 
 static bool open_parts(struct worker *w, int listen_fd, unsigned connections, struct err *err)
 {
-    struct http_service service = {w, HTTP_COUNTED, take, give, head, start};
+    struct http_service service = {w, HTTP_COUNTED, take, give, head, start, more};
 
     w->epoll = epoll_create1(EPOLL_CLOEXEC);
     w->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -36,7 +36,7 @@ THIRD_PARTY = {
     "sqlite3.h": {"sql": {"lite.c"}},
     "curl/": {"storage": {"fetch.c"}},
     "zstd.h": {"catalog": {"avro_unpack.c"}},
-    "zlib.h": {"catalog": {"avro_unpack.c", "gzip.c", "metadata.c", "metadata_document.c"}, "server": {"reply.c"}},
+    "zlib.h": {"catalog": {"avro_unpack.c", "gzip.c", "metadata.c", "metadata_document.c"}, "server": {"pack.c"}},
     "microhttpd.h": {"server": {"http.c", "refusal.c", "refusal.h"}},
 }
 

@@ -43,16 +43,16 @@ static bool after(
     return ok;
 }
 
-START_TEST(test_page_after__without_a_token_everything)
+/* The Go client sends a size and does not follow tokens: a size alone asks for no page. */
+START_TEST(test_page_after__without_a_token_a_piece_of_everything)
 {
     struct str last;
     size_t limit;
     ck_assert(after(&tables, (struct str){NULL, 0}, 0, &last, &limit));
     ck_assert_ptr_null(last.p);
-    ck_assert_uint_eq(limit, SIZE_MAX);
-    /* The Go client sends a size and does not follow tokens. */
+    ck_assert_uint_eq(limit, PAGE_BATCH);
     ck_assert(after(&tables, (struct str){NULL, 0}, 5, &last, &limit));
-    ck_assert_uint_eq(limit, SIZE_MAX);
+    ck_assert_uint_eq(limit, PAGE_BATCH);
 }
 END_TEST
 
@@ -173,7 +173,7 @@ static bool read_names(struct arena *a, const struct catalog *c, struct str pare
 static struct names read_page(struct str token, int64_t size)
 {
     struct names out;
-    struct page page = {token, size};
+    struct page page = {.token = token, .size = size};
     struct err err = {.kind = ERR_NONE};
     ck_assert_msg(page__read(arena, &tables, &page, &out, &err), "%s", err.msg);
     ck_assert(out.found);
@@ -225,18 +225,35 @@ START_TEST(test_page_read__a_page_is_never_larger_than_the_maximum)
 }
 END_TEST
 
-START_TEST(test_page_read__unpaged_is_read_in_batches)
+/* Piece after piece, each behind the last name of the one before; returns their number. */
+static size_t read_pieces(size_t most)
 {
-    static const size_t counts[] = {0, 1, 2000, 25000};
+    struct page page = {.most = most};
+    size_t at = 0, pieces = 0;
+    do {
+        struct names piece;
+        struct err err = {.kind = ERR_NONE};
+        ck_assert_msg(page__read(arena, &tables, &page, &piece, &err), "%s", err.msg);
+        ck_assert(piece.found);
+        for (size_t i = 0; i < piece.n; i++, at++)
+            ck_assert(str_eq(piece.v[i], arena_printf(arena, "%05zu", at)));
+        page.after = piece.next;
+        pieces++;
+    } while (page.after.p);
+    ck_assert_uint_eq(at, count);
+    return pieces;
+}
+
+START_TEST(test_page_read__pieces_are_single_batches)
+{
+    static const size_t counts[] = {0, 1, 1999, 2000, 2001, 25000};
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
         count = counts[i];
         reads = 0;
-        struct names all = read_page((struct str){NULL, 0}, 3);
-        ck_assert_uint_eq(all.n, count);
-        ck_assert_ptr_null(all.next.p);
+        ck_assert_uint_eq(read_pieces(0), count / PAGE_BATCH + 1);
         ck_assert_uint_eq(reads, count / PAGE_BATCH + 1);
-        for (size_t k = 0; k < all.n; k++)
-            ck_assert(str_eq(all.v[k], arena_printf(arena, "%05zu", k)));
+        ck_assert_uint_eq(read_pieces(70), count / 70 + 1);
+        ck_assert_uint_eq(read_pieces(SIZE_MAX), count / PAGE_BATCH + 1);
     }
     ck_assert_uint_le(largest_read, PAGE_BATCH);
 }
@@ -273,14 +290,14 @@ int main(void)
     TCase *cases = tcase_create("catalog/page");
     tcase_set_timeout(cases, 60);
     tcase_add_checked_fixture(cases, begin, end);
-    tcase_add_test(cases, test_page_after__without_a_token_everything);
+    tcase_add_test(cases, test_page_after__without_a_token_a_piece_of_everything);
     tcase_add_test(cases, test_page_after__an_empty_token_is_the_first_page);
     tcase_add_test(cases, test_page_token__leads_back_to_the_last_name);
     tcase_add_test(cases, test_page_token__belongs_to_one_list);
     tcase_add_test(cases, test_page_after__tokens_nobody_handed_out);
     tcase_add_test(cases, test_page_read__every_name_once);
     tcase_add_test(cases, test_page_read__a_page_is_never_larger_than_the_maximum);
-    tcase_add_test(cases, test_page_read__unpaged_is_read_in_batches);
+    tcase_add_test(cases, test_page_read__pieces_are_single_batches);
     tcase_add_test(cases, test_page_read__a_list_of_nothing_that_exists);
     tcase_add_test(cases, test_page_read__errors_come_through);
     suite_add_tcase(suite, cases);
