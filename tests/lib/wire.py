@@ -7,10 +7,14 @@ from firn_client import SLOWNESS, check_schema
 
 
 class Wire:
-    """A connection of raw bytes."""
+    """A connection of raw bytes. `room`: so many of them may wait here to be read, about."""
 
-    def __init__(self, server, timeout=10):
-        self.socket = socket.create_connection(server.host_port, timeout=timeout * SLOWNESS)
+    def __init__(self, server, timeout=10, room=0):
+        self.socket = socket.socket()
+        self.socket.settimeout(timeout * SLOWNESS)
+        if room:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        self.socket.connect(server.host_port)
         self.rest = b""
 
     def __enter__(self):
@@ -37,18 +41,39 @@ class Wire:
 
     def answer(self, head=False):
         """(status, headers, body) of the next answer; EOFError when the connection ended instead."""
+        status, headers = self.head()
+        if headers.get("transfer-encoding") == "chunked":
+            return status, headers, b"".join(self.chunks())
+        length = 0 if head or status in (204, 304) or status < 200 else int(headers["content-length"])
+        return status, headers, self.take(length)
+
+    def head(self):
         status = int(self.line().split()[1])
         headers = {}
         while line := self.line():
             name, _, value = line.partition(":")
             assert name.lower() not in headers, f"header {name} twice"
             headers[name.lower()] = value.strip()
-        length = 0 if head or status in (204, 304) or status < 200 else int(headers["content-length"])
+        return status, headers
+
+    def take(self, length):
         while len(self.rest) < length:
             if not self.more():
                 raise EOFError(self.rest)
-        body, self.rest = self.rest[:length], self.rest[length:]
-        return status, headers, body
+        taken, self.rest = self.rest[:length], self.rest[length:]
+        return taken
+
+    def chunks(self):
+        while length := int(self.line(), 16):
+            yield self.take(length)
+            assert self.take(2) == b"\r\n"
+        assert self.line() == ""
+
+    def all(self):
+        """Everything up to the end of the connection."""
+        while self.more():
+            pass
+        return self.rest
 
     def closed(self):
         """Nothing more comes, the server ends the connection."""
