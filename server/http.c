@@ -1,11 +1,9 @@
 #include "http.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
-#include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +25,6 @@ enum {
     /* Of a connection, for the head of a request (a bearer token has up to 16 KB) and that of the
      * answer. The library wipes all of it after each request, so an idle one holds all of it. */
     POOL_BYTES = 22 * 1024,
-    BACKLOG = 1024,
     RESERVE_MAX = 1024 * 1024,         /* of a body that is only announced */
     READ_AWAY_MAX = 256 * 1024 * 1024, /* of a body that is refused */
     BODIES_MAX = 4,                    /* request bodies of full size held by one loop at a time */
@@ -112,19 +109,12 @@ static void on_connection(
 /* --- answers -----------------------------------------------------------------------------------
  */
 
-static bool is_cut_off(const struct call *c)
-{
-    const struct stream *s = c->reply.stream;
-
-    return s && (s->end != STREAM_ENDS || s->taken < s->piece.n);
-}
-
 /* The library is done with the bytes, sent or not: the response owned the call. */
 static void on_response_done(void *cls)
 {
     struct call *c = cls;
 
-    if (is_cut_off(c) && !c->err.kind)
+    if (c->reply.stream && !stream_ended(c->reply.stream) && !c->err.kind)
         c->reply.status = 0; /* the client has gone */
     give(c->http, c);
 }
@@ -186,7 +176,7 @@ static ssize_t on_room(void *cls, uint64_t position, char *to, size_t max)
     c->reply.bytes += n;
     if (n > 0)
         return (ssize_t)n;
-    if (s->end == STREAM_ENDS)
+    if (stream_ended(s))
         return MHD_CONTENT_READER_END_OF_STREAM;
     if (!h->service.more(h->service.owner, c))
         return break_off(c);
@@ -554,49 +544,6 @@ static __attribute__((format(printf, 2, 0))) void on_log(void *cls, const char *
     vsnprintf(text, sizeof(text), fmt, ap);
     text[strcspn(text, "\n")] = '\0';
     log_write(LOG_DEBUG, "http", "%s", text);
-}
-
-bool http_bind(
-    struct arena *a, const char *address, int *fd_out, const char **bound, struct err *err)
-{
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found;
-    struct sockaddr_storage real;
-    socklen_t real_n = sizeof(real);
-    const char *host;
-    uint16_t port;
-    char text[64], service[8];
-    int one = 1;
-
-    TRY(config_address(a, address, &host, &port, err));
-    snprintf(service, sizeof(service), "%u", (unsigned)port);
-    int failed = getaddrinfo(host[0] ? host : "0.0.0.0", service, &hints, &found);
-    if (failed)
-        return err_set(
-            err, ERR_BAD_REQUEST, "cannot find the address %s: %s", address, gai_strerror(failed));
-    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) ||
-        getsockname(fd, (struct sockaddr *)&real, &real_n) ||
-        getnameinfo((struct sockaddr *)&real, real_n, text, sizeof(text), service, sizeof(service),
-            NI_NUMERICHOST | NI_NUMERICSERV)) {
-        err_set(err, ERR_INTERNAL, "cannot listen on %s: %s", address, strerror(errno));
-        freeaddrinfo(found);
-        if (fd >= 0)
-            close(fd);
-        return false;
-    }
-    freeaddrinfo(found);
-    *fd_out = fd;
-    *bound = arena_printf(a, strchr(text, ':') ? "[%s]:%s" : "%s:%s", text, service).p;
-    return true;
-}
-
-bool http_listen(int fd, struct err *err)
-{
-    if (listen(fd, BACKLOG))
-        return err_set(err, ERR_INTERNAL, "cannot listen: %s", strerror(errno));
-    return true;
 }
 
 static struct MHD_Daemon *start_daemon(

@@ -69,6 +69,11 @@ size_t stream_take(struct stream *s, char *to, size_t max)
     return n;
 }
 
+bool stream_ended(const struct stream *s)
+{
+    return s->end == STREAM_ENDS && s->taken == s->piece.n;
+}
+
 void stream_fini(struct stream *s)
 {
     buf_fini(&s->piece);

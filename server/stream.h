@@ -2,6 +2,7 @@
  * so that an answer costs the memory of a piece, however long it is and however slow the client. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,4 +36,6 @@ void stream_begin(struct stream *s, enum stream_form form, struct buf *text);
 MUST bool stream_next(struct call *c);
 /* Hands out what is there, up to `max` bytes. 0: all of the piece is taken. */
 size_t stream_take(struct stream *s, char *to, size_t max);
+/* Is all of the last piece taken? */
+bool stream_ended(const struct stream *s);
 void stream_fini(struct stream *s);

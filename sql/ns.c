@@ -266,7 +266,7 @@ bool sql_ns_page(struct arena *a, struct sql *s, int64_t warehouse, struct str p
         TRY(sql__read(a, s, STMT_NS_PAGE_ROOT, root, &rows, err));
     else
         TRY(sql__read(a, s, STMT_NS_PAGE, below, &rows, err));
-    rows_names(a, &rows, names, n);
+    rows_names(&rows, names, n);
     *found = true;
     if (rows.n > 0 || parent.n == 0)
         return true;

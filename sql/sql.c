@@ -312,10 +312,9 @@ int64_t rows_i64(const struct rows *r, size_t row, size_t column)
     return s.p && str_to_i64(s, &n) ? n : 0;
 }
 
-void rows_names(struct arena *a, const struct rows *r, struct str **names, size_t *n)
+void rows_names(const struct rows *r, struct str **names, size_t *n)
 {
+    assert(r->columns == 1);
     *n = r->n;
-    *names = ARENA_ARRAY(a, struct str, r->n + 1);
-    for (size_t i = 0; i < r->n; i++)
-        (*names)[i] = rows_str(r, i, 0);
+    *names = r->cells;
 }

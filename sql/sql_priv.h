@@ -76,8 +76,8 @@ MUST bool sql__once(struct arena *a, struct sql *s, enum db_role role, const str
 struct str rows_str(const struct rows *r, size_t row, size_t column);
 /* 0 for NULL. */
 int64_t rows_i64(const struct rows *r, size_t row, size_t column);
-/* One column of names, as pages are. */
-void rows_names(struct arena *a, const struct rows *r, struct str **names, size_t *n);
+/* The rows of a statement with one column, in the arena that they are in. */
+void rows_names(const struct rows *r, struct str **names, size_t *n);
 
 /* --- units of work: a transaction and its change row, repeated until its outcome is known --- */
 

@@ -68,7 +68,7 @@ bool sql_object_page(struct arena *a, struct sql *s, int64_t warehouse, struct s
     struct rows rows;
 
     TRY(sql__read(a, s, STMT_OBJECT_PAGE, p, &rows, err));
-    rows_names(a, &rows, names, n);
+    rows_names(&rows, names, n);
     *found = true;
     if (rows.n > 0)
         return true;

@@ -40,7 +40,7 @@ def footprint(f):
     say(f"{f['readers']['clients']} readers of one cold table: {f['readers']['reads']:.0f} read of its file")
     say(f"32 creates of one name: {f['racers']}")
     say(f"list of 100,000: first byte after {f['list']['first_ms']:.1f} ms, all after {f['list']['whole_ms']:.1f} ms, "
-        f"memory {f['list']['mb']:+.1f} MB")
+        f"memory {f['list']['mb']:+.1f} MB at the most")
 
 
 def keys(k):

@@ -41,8 +41,7 @@ def test_the_whole_list(api, crowd, memory):
     names = [i["name"] for i in listed.json["identifiers"]]
     assert names == ["seed", *map(name_of, range(1, N + 1))]
     assert listed.json.get("next-page-token") is None
-    assert memory.peak() < 48
-    assert memory.kept() < 24
+    assert memory.peak() < 8
 
 
 def pages(api, ns, size):

@@ -221,7 +221,7 @@ def model(run):
 
 def large(run):
     pytest(run, "tests/large", "release", limit=300)
-    for name in ("test_names.py", "test_plans.py"):
+    for name in ("test_lists.py", "test_names.py", "test_plans.py"):
         pytest(run, f"tests/large/{name}", "release", limit=300, env=run.postgres().environment())
 
 
