@@ -135,8 +135,6 @@ def test_what_the_log_says(server, api, long):
 def test_clients_that_go_away(server, api, long, packed):
     """In the midst of it, politely or not: nothing is left of them."""
     path, _, text = long
-    server.wait_log("listTables")
-    connections = server.metric("firn_connections")
     for i in range(8):
         with Wire(server, room=ROOM) as wire:
             wire.send(ask(path, f"X-Request-ID: gone-{packed}-{i}\r\n" + ("Accept-Encoding: gzip\r\n" if packed else "")))
@@ -148,7 +146,6 @@ def test_clients_that_go_away(server, api, long, packed):
         if not packed:  # all of it may have been on its way
             assert field(line, "status") == "gone" and int(field(line, "bytes")) < len(text)
     assert whole(api, path).body == text
-    assert server.metric("firn_connections") <= connections + 1
 
 
 def test_a_client_that_does_not_read():
