@@ -25,7 +25,7 @@ void object__show(const struct caller *by, const struct metadata *m, struct load
         by->idem->answer = metadata_location(m);
 }
 
-static bool current_of(const struct act *act, const struct ident *id, const struct sql_object *row,
+bool object__current_of(const struct act *act, const struct ident *id, const struct sql_object *row,
     struct current *out, struct err *err)
 {
     if (!row || row->id == 0 || row->kind != act->kind) {
@@ -54,7 +54,7 @@ bool object__current(
         (void)catalog__change_failed(err);
         return false;
     }
-    return current_of(act, id, row, out, err);
+    return object__current_of(act, id, row, out, err);
 }
 
 static bool base_read(const struct commit *r, struct current *out, struct err *err)
@@ -67,7 +67,7 @@ static bool base_read(const struct commit *r, struct current *out, struct err *e
 static bool base_found(const struct commit *r, struct current *out, struct err *err)
 {
     const struct act act = {r->a, r->c, r->by, r->kind};
-    if (r->row && current_of(&act, r->id, r->row, out, err))
+    if (r->row && object__current_of(&act, r->id, r->row, out, err))
         return true;
     if (r->row && err->kind == ERR_BUSY) /* the store has just been asked as often as is decent */
         return false;

@@ -25,6 +25,9 @@ struct current {
 };
 MUST bool object__current(
     const struct act *act, const struct ident *id, struct current *out, struct err *err);
+/* The same, where the row has been read; NULL: there is none. */
+MUST bool object__current_of(const struct act *act, const struct ident *id,
+    const struct sql_object *row, struct current *out, struct err *err);
 
 /* The result of a change that changed nothing, also for the answer to keep. */
 void object__show(const struct caller *by, const struct metadata *m, struct loaded *out);

@@ -33,6 +33,7 @@ struct txn {
     struct change *changes;
     size_t n_changes;
     /* Of one round: */
+    struct sql_object **rows; /* of each change; NULL: nothing has the name */
     struct entry *entries;
     size_t n, n_written;
 };
@@ -62,6 +63,7 @@ static bool changes_read(struct txn *t, const json_t *list, struct err *err)
             t->c->transaction_tables, t->n_changes);
     t->changes = ARENA_ARRAY(t->a, struct change, t->n_changes);
     t->entries = ARENA_ARRAY(t->a, struct entry, t->n_changes);
+    t->rows = ARENA_ARRAY(t->a, struct sql_object *, t->n_changes);
     for (size_t i = 0; i < t->n_changes; i++)
         TRY(change_read(t, json_array_get(list, i), i, &t->changes[i], err));
     return true;
@@ -80,10 +82,22 @@ static struct entry *entry_of(struct txn *t, const struct ident *id)
     return NULL;
 }
 
+/* The rows of all that is named, as they are at one moment. */
+static bool rows_read(struct txn *t, struct err *err)
+{
+    struct sql_name *names = ARENA_ARRAY(t->a, struct sql_name, t->n_changes);
+    for (size_t i = 0; i < t->n_changes; i++)
+        names[i] = (struct sql_name){t->changes[i].id.ns, t->changes[i].id.name};
+    return sql_object_get_all(
+               t->a, t->c->sql, t->c->warehouse.id, names, t->n_changes, t->rows, err) ||
+           ERR_FALSE(catalog__change_failed(err));
+}
+
 static bool begin_existing(struct txn *t, struct entry *e, struct err *err)
 {
     struct current *now = &e->now;
-    TRY(object__current(&t->act, &e->first->id, now, err));
+    const struct sql_object *row = t->rows[e->first - t->changes];
+    TRY(object__current_of(&t->act, &e->first->id, row, now, err));
     TRY(requirements_check(now->metadata, e->first->requirements, err));
     e->draft = draft_begin(t->a, now->metadata);
     return true;
@@ -264,6 +278,7 @@ static bool write_rows(struct txn *t, struct err *err)
 static bool commit_once(struct txn *t, struct err *err)
 {
     t->n = t->n_written = 0;
+    TRY(rows_read(t, err));
     for (size_t i = 0; i < t->n_changes; i++) {
         if (!apply(t, &t->changes[i], err))
             return name_table(t, &t->changes[i], err);

@@ -1,7 +1,6 @@
 /* What the calls of one turn of a worker's loop need from the database, in one statement. */
 #include "sql_priv.h"
 
-#include "buf.h"
 #include "clock.h"
 #include "lane.h"
 #include "metric.h"
@@ -75,45 +74,21 @@ static void add_probe(struct sql_lookup *l, size_t key, unsigned reading)
         l->probes[l->probes_n++] = p;
 }
 
-/* An element of an array in PostgreSQL's text form. */
-static void put_element(struct buf *b, struct str s)
-{
-    if (!s.p) {
-        buf_puts(b, "NULL");
-        return;
-    }
-    buf_putc(b, '"');
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '"' || s.p[i] == '\\')
-            buf_putc(b, '\\');
-        buf_putc(b, s.p[i]);
-    }
-    buf_putc(b, '"');
-}
-
 static bool send_batch(struct sql_lookup *l, struct err *err)
 {
-    enum { MAX = 64 << 20 };
-    struct buf b[3];
+    struct array keys[3];
     struct param p[3];
 
-    for (size_t i = 0; i < ARRAY_LEN(b); i++) {
-        buf_init(&b[i], MAX);
-        buf_putc(&b[i], '{');
-    }
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        array_begin(&keys[i]);
     for (size_t i = 0; i < l->probes_n; i++) {
         const struct probe *probe = &l->probes[i];
-        for (size_t j = 0; i > 0 && j < ARRAY_LEN(b); j++)
-            buf_putc(&b[j], ',');
-        buf_putf(&b[0], "%lld", (long long)l->keys[probe->key].warehouse);
-        put_element(&b[1], probe->ns);
-        put_element(&b[2], probe->name);
+        array_number(&keys[0], l->keys[probe->key].warehouse);
+        array_str(&keys[1], probe->ns);
+        array_str(&keys[2], probe->name);
     }
-    for (size_t i = 0; i < ARRAY_LEN(b); i++) {
-        buf_putc(&b[i], '}');
-        assert(!b[i].over);
-        p[i] = text_param(buf_take(&b[i], l->a));
-    }
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        p[i] = array_end(&keys[i], l->a);
     const struct request r = {
         .stmt = STMT_LOOKUP, .params = p, .deadline_us = l->since_us + SQL_READ_US};
 

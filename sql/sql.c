@@ -38,6 +38,7 @@ static struct sql *sql_new(const struct sql_conf *conf, const struct driver *dri
     s->arena = arena_new();
     pthread_mutex_init(&s->mutex, NULL);
     thread_cond_init(&s->freed);
+    batch_init(&s->batch);
     pool_init(&s->pools[DB_READ], pool);
     pool_init(&s->pools[DB_WRITE], driver->engine == ENGINE_LITE ? 1 : pool);
     return s;
@@ -82,6 +83,7 @@ void sql_close(struct sql **sp)
         xfree(s->pools[i].idle);
     }
     s->driver->close(&s->home);
+    batch_fini(&s->batch);
     pthread_cond_destroy(&s->freed);
     pthread_mutex_destroy(&s->mutex);
     arena_free(&s->arena);
@@ -244,6 +246,11 @@ void sql__give(struct sql *s, struct db **dbp)
 }
 
 /* --- statements --- */
+
+bool sql__has(const struct sql *s, enum stmt stmt)
+{
+    return stmt_info[stmt].text[s->driver->engine] != NULL;
+}
 
 bool sql__exec(
     struct arena *a, struct db *db, const struct request *r, struct rows *out, struct err *err)

@@ -118,6 +118,13 @@ struct sql_object {
 MUST bool sql_object_get(struct arena *a, struct sql *s, int64_t warehouse, struct str ns,
     struct str name, bool *ns_found, struct sql_object **out, struct err *err);
 
+/* Of several at once: *out[i] is NULL where nothing has the name. */
+struct sql_name {
+    struct str ns, name;
+};
+MUST bool sql_object_get_all(struct arena *a, struct sql *s, int64_t warehouse,
+    const struct sql_name *names, size_t n, struct sql_object **out, struct err *err);
+
 /* Where an object lies, for the rule that no live table's location is or contains another's. Both
  * are normalised, so that one place has one form in all warehouses. */
 struct sql_place {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <pthread.h>
+#include <sys/queue.h>
 
 #include "arena.h"
+#include "buf.h"
 #include "driver.h"
 #include "sql.h"
 #include "sql_keep.h"
@@ -12,6 +14,13 @@
 struct pool {
     struct db **idle;
     unsigned idle_n, open_n, max;
+};
+
+/* batch.c: who waits to move a pointer together with others. */
+struct batch {
+    pthread_mutex_t mutex;
+    STAILQ_HEAD(, waiter) queue;
+    unsigned away; /* with the database */
 };
 
 struct sql {
@@ -25,6 +34,7 @@ struct sql {
     pthread_cond_t freed;
     struct pool pools[DB_ROLES];
     unsigned lost_n; /* closed because they broke: the next ones opened are reconnects */
+    struct batch batch;
 };
 
 /* --- time and patience --- */
@@ -79,6 +89,17 @@ int64_t rows_i64(const struct rows *r, size_t row, size_t column);
 /* The rows of a statement with one column, in the arena that they are in. */
 void rows_names(const struct rows *r, struct str **names, size_t *n);
 
+/* An array as a parameter, for statements that PostgreSQL alone has. */
+struct array {
+    struct buf text;
+};
+void array_begin(struct array *l);
+void array_number(struct array *l, int64_t n);
+void array_str(struct array *l, struct str s); /* absent: NULL */
+struct param array_end(struct array *l, struct arena *a);
+/* Does the engine have the statement? */
+bool sql__has(const struct sql *s, enum stmt stmt);
+
 /* --- units of work: a transaction and its change row, repeated until its outcome is known --- */
 
 enum unit_end {
@@ -121,6 +142,8 @@ struct claim {
  * there already, u->end becomes UNIT_APPLIED and the work must stop. A repetition waits here for
  * the transaction whose answer was lost. ERR_REPEATED: another request used the key. */
 MUST bool unit_claim(struct unit *u, const struct claim *c, struct err *err);
+/* After another statement has written the change row: what is left to do of that. */
+MUST bool unit_claimed(struct unit *u, const struct claim *c, struct err *err);
 /* For a unit that found nothing to change: if an earlier attempt's commit is unclear, looks whether
  * that was why; u->end becomes UNIT_APPLIED or UNIT_ABANDON. */
 MUST bool unit_abandon(struct unit *u, struct err *err);
@@ -142,6 +165,42 @@ MUST bool object_find(struct unit *u, struct str ns, struct str name, int64_t *n
 /* *kept false: the key is taken. */
 MUST bool idem_keep(
     struct unit *u, int64_t object, struct str metadata_location, bool *kept, struct err *err);
+
+/* Rows of changes tell where a file is by what follows the object's location, which it leaves. */
+MUST bool swap_leave_location(
+    struct unit *u, int64_t object, struct str from, struct str to, struct err *err);
+MUST bool swap_one(
+    struct unit *u, const struct sql_swap *sw, enum sql_swap_result *out, struct err *err);
+/* Does only the pointer move? */
+bool swap_moves_in_place(const struct sql_swap *sw);
+/* Holds the rows of all, sorted by id, and moves those pointers of which only the pointer moves; the
+ * others are left to do. *lost: the first whose pointer is not where it was, n: none. ERR_DB_UNIQUE:
+ * a token is taken, and nothing can be done any more in this attempt. */
+MUST bool swap_several_in_place(struct unit *u, const struct sql_swap *const *swaps, size_t n,
+    size_t *lost, enum sql_swap_result *out, struct err *err);
+/* Parameters of object_swap_many. */
+enum swap_keys { SWAP_WITHOUT_KEYS, SWAP_WITH_KEYS };
+void swap_many_params(struct arena *a, const struct sql_swap *const *swaps, size_t n,
+    enum swap_keys keys, struct param *out);
+/* Where the process may be told to stop around a swap (fault points). */
+void swap_faults_before(void);
+void swap_faults_after(void);
+
+void batch_init(struct batch *b);
+void batch_fini(struct batch *b);
+enum batch_end {
+    BATCH_MADE,
+    BATCH_OPEN,    /* not made so far: the caller goes on alone */
+    BATCH_UNCLEAR, /* so, but it may have been made */
+    BATCH_ALONE,   /* it is the caller's turn, nobody goes with him; then he calls batch_leave */
+};
+/* Swaps that one statement can make, on an engine that has object_swap_many. */
+enum batch_end batch_swap(struct sql *s, const struct sql_swap *swap);
+void batch_leave(struct sql *s);
+
+/* sql_object_write; unclear: an earlier attempt may have been carried out. */
+MUST bool sql__write(struct sql *s, const struct sql_write *writes, size_t n, bool unclear,
+    struct sql_written *out, struct err *err);
 
 /* A folder and what lies in it, which sorts between low and high. The top is "". */
 struct span {

@@ -239,6 +239,47 @@ SELECT $1, $5, id, 'swap',
 FROM moved
 RETURNING token
 
+-- Rows that one transaction is to change, held in the order of their ids.
+-- name: object_hold.pg (warehouse, ids) -> id, metadata_location
+SELECT id, metadata_location FROM object
+WHERE warehouse_id = $1 AND id = ANY (CAST($2 AS BIGINT[])) AND namespace_id IS NOT NULL
+ORDER BY id FOR NO KEY UPDATE
+
+-- Swaps of many objects, each made or not made by itself: no row for one whose pointer moved, nor for
+-- one whose row somebody else holds, so that nobody waits for another's table. A token or a key that
+-- is taken makes the whole statement fail. LATERAL with a limit: one probe of the index for each.
+-- name: object_swap_many.pg (warehouses, ids, olds, news, tokens, digests, principals, request_ids, times, keys, statuses, lifetimes) -> token
+WITH held AS (
+    SELECT k.*, o.location
+    FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]),
+        CAST($5 AS TEXT[]), CAST($6 AS TEXT[]), CAST($7 AS TEXT[]), CAST($8 AS TEXT[]),
+        CAST($9 AS BIGINT[]), CAST($10 AS TEXT[]), CAST($11 AS BIGINT[]), CAST($12 AS BIGINT[]))
+        AS k (warehouse, id, old, new, token, digest, principal, request_id, at_ms, key, status,
+            lifetime_ms)
+    CROSS JOIN LATERAL (
+        SELECT y.location FROM object y
+        WHERE y.warehouse_id = k.warehouse AND y.id = k.id AND y.metadata_location = k.old
+            AND y.namespace_id IS NOT NULL
+        LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) o
+), moved AS (
+    UPDATE object SET metadata_location = held.new FROM held
+    WHERE object.warehouse_id = held.warehouse AND object.id = held.id
+    RETURNING held.*
+), kept AS (
+    INSERT INTO idempotency
+        (warehouse_id, principal, request_key, digest, object_id, status, answer, expires_ms)
+    SELECT warehouse, coalesce(principal, ''), key, digest, id, status, new, now_ms() + lifetime_ms
+    FROM moved WHERE key IS NOT NULL
+)
+INSERT INTO change
+    (warehouse_id, token, object_id, kind, metadata_location, digest, principal, request_id, at_ms)
+SELECT warehouse, token, id, 'swap',
+    CASE WHEN substr(new, 1, length(location) + 1) = location || '/'
+        THEN substr(new, length(location) + 1) ELSE new END,
+    digest, principal, request_id, at_ms
+FROM moved
+RETURNING token
+
 -- name: object_swap (warehouse, id, old, new, location) -> id
 UPDATE object SET metadata_location = $4, location = $5
 WHERE warehouse_id = $1 AND id = $2 AND metadata_location = $3 AND namespace_id IS NOT NULL

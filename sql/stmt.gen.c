@@ -27,6 +27,8 @@ static const char *const object_insert_columns[] = {"id"};
 static const char *const object_why_columns[] = {"namespace", "kind", "twin"};
 static const char *const object_swap_one_columns[] = {"token"};
 static const char *const object_swap_keyed_columns[] = {"token"};
+static const char *const object_hold_columns[] = {"id", "metadata_location"};
+static const char *const object_swap_many_columns[] = {"token"};
 static const char *const object_swap_columns[] = {"id"};
 static const char *const object_replace_columns[] = {"id"};
 static const char *const object_rename_columns[] = {"id"};
@@ -542,6 +544,53 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .params = 12,
         .columns = 1,
         .column_names = object_swap_keyed_columns,
+    },
+    [STMT_OBJECT_HOLD] = {
+        .name = "object_hold",
+        .text[ENGINE_PG] =
+            "SELECT id, metadata_location FROM object\n"
+            "WHERE warehouse_id = $1 AND id = ANY (CAST($2 AS BIGINT[])) AND namespace_id IS NOT NULL\n"
+            "ORDER BY id FOR NO KEY UPDATE",
+        .params = 2,
+        .columns = 2,
+        .column_names = object_hold_columns,
+    },
+    [STMT_OBJECT_SWAP_MANY] = {
+        .name = "object_swap_many",
+        .text[ENGINE_PG] =
+            "WITH held AS (\n"
+            "    SELECT k.*, o.location\n"
+            "    FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]),\n"
+            "        CAST($5 AS TEXT[]), CAST($6 AS TEXT[]), CAST($7 AS TEXT[]), CAST($8 AS TEXT[]),\n"
+            "        CAST($9 AS BIGINT[]), CAST($10 AS TEXT[]), CAST($11 AS BIGINT[]), CAST($12 AS BIGINT[]))\n"
+            "        AS k (warehouse, id, old, new, token, digest, principal, request_id, at_ms, key, status,\n"
+            "            lifetime_ms)\n"
+            "    CROSS JOIN LATERAL (\n"
+            "        SELECT y.location FROM object y\n"
+            "        WHERE y.warehouse_id = k.warehouse AND y.id = k.id AND y.metadata_location = k.old\n"
+            "            AND y.namespace_id IS NOT NULL\n"
+            "        LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) o\n"
+            "), moved AS (\n"
+            "    UPDATE object SET metadata_location = held.new FROM held\n"
+            "    WHERE object.warehouse_id = held.warehouse AND object.id = held.id\n"
+            "    RETURNING held.*\n"
+            "), kept AS (\n"
+            "    INSERT INTO idempotency\n"
+            "        (warehouse_id, principal, request_key, digest, object_id, status, answer, expires_ms)\n"
+            "    SELECT warehouse, coalesce(principal, ''), key, digest, id, status, new, CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) + lifetime_ms\n"
+            "    FROM moved WHERE key IS NOT NULL\n"
+            ")\n"
+            "INSERT INTO change\n"
+            "    (warehouse_id, token, object_id, kind, metadata_location, digest, principal, request_id, at_ms)\n"
+            "SELECT warehouse, token, id, 'swap',\n"
+            "    CASE WHEN substr(new, 1, length(location) + 1) = location || '/'\n"
+            "        THEN substr(new, length(location) + 1) ELSE new END,\n"
+            "    digest, principal, request_id, at_ms\n"
+            "FROM moved\n"
+            "RETURNING token",
+        .params = 12,
+        .columns = 1,
+        .column_names = object_swap_many_columns,
     },
     [STMT_OBJECT_SWAP] = {
         .name = "object_swap",

@@ -41,6 +41,8 @@ enum stmt {
     STMT_OBJECT_WHY, /* warehouse, path, name, uuid */
     STMT_OBJECT_SWAP_ONE, /* warehouse, id, old, new, token, digest, principal, request_id, at_ms */
     STMT_OBJECT_SWAP_KEYED, /* warehouse, id, old, new, token, digest, principal, request_id, at_ms, key, status, lifetime_ms */
+    STMT_OBJECT_HOLD, /* warehouse, ids */
+    STMT_OBJECT_SWAP_MANY, /* warehouses, ids, olds, news, tokens, digests, principals, request_ids, times, keys, statuses, lifetimes */
     STMT_OBJECT_SWAP, /* warehouse, id, old, new, location */
     STMT_OBJECT_REPLACE, /* warehouse, id, namespace, name, uuid, location, metadata_location */
     STMT_OBJECT_RENAME, /* warehouse, id, namespace, name, to_namespace, to_name */
@@ -120,6 +122,8 @@ enum { OBJECT_INSERT_ID };
 enum { OBJECT_WHY_NAMESPACE, OBJECT_WHY_KIND, OBJECT_WHY_TWIN };
 enum { OBJECT_SWAP_ONE_TOKEN };
 enum { OBJECT_SWAP_KEYED_TOKEN };
+enum { OBJECT_HOLD_ID, OBJECT_HOLD_METADATA_LOCATION };
+enum { OBJECT_SWAP_MANY_TOKEN };
 enum { OBJECT_SWAP_ID };
 enum { OBJECT_REPLACE_ID };
 enum { OBJECT_RENAME_ID };

@@ -32,6 +32,56 @@ bool sql_object_get(struct arena *a, struct sql *s, int64_t warehouse, struct st
     return true;
 }
 
+static struct sql_object *found_of(struct arena *a, const struct rows *r, size_t row)
+{
+    struct sql_object *o = ARENA_NEW(a, struct sql_object);
+
+    *o = (struct sql_object){.id = rows_i64(r, row, LOOKUP_ID),
+        .kind = (enum sql_kind)rows_i64(r, row, LOOKUP_KIND),
+        .uuid = rows_str(r, row, LOOKUP_UUID),
+        .location = rows_str(r, row, LOOKUP_LOCATION),
+        .metadata_location = rows_str(r, row, LOOKUP_METADATA_LOCATION)};
+    return o;
+}
+
+/* The fast lane's statement, which gives no row for a namespace that is not there. */
+static bool look_up(struct arena *a, struct sql *s, int64_t warehouse, const struct sql_name *names,
+    size_t n, struct sql_object **out, struct err *err)
+{
+    struct array keys[3];
+    struct param p[ARRAY_LEN(keys)];
+    struct rows rows;
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        array_begin(&keys[i]);
+    for (size_t i = 0; i < n; i++) {
+        array_number(&keys[0], warehouse);
+        array_str(&keys[1], names[i].ns);
+        array_str(&keys[2], names[i].name);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        p[i] = array_end(&keys[i], a);
+    TRY(sql__read(a, s, STMT_LOOKUP, p, &rows, err));
+    for (size_t row = 0; row < rows.n; row++)
+        if (rows_str(&rows, row, LOOKUP_ID).p)
+            out[rows_i64(&rows, row, LOOKUP_I) - 1] = found_of(a, &rows, row);
+    return true;
+}
+
+bool sql_object_get_all(struct arena *a, struct sql *s, int64_t warehouse,
+    const struct sql_name *names, size_t n, struct sql_object **out, struct err *err)
+{
+    bool ns_found;
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = NULL;
+    if (n > 1 && sql__has(s, STMT_LOOKUP))
+        return look_up(a, s, warehouse, names, n, out, err);
+    for (size_t i = 0; i < n; i++)
+        TRY(sql_object_get(a, s, warehouse, names[i].ns, names[i].name, &ns_found, &out[i], err));
+    return true;
+}
+
 bool object_find(struct unit *u, struct str ns, struct str name, int64_t *ns_id,
     struct sql_object **out, struct err *err)
 {

@@ -84,6 +84,12 @@ static bool token_there(struct unit *u, struct str token, struct err *err)
         STR_ARG(token));
 }
 
+bool unit_claimed(struct unit *u, const struct claim *c, struct err *err)
+{
+    u->unclear = false; /* no earlier attempt can be carried out any more */
+    return claim_key(u, c, err);
+}
+
 bool unit_claim(struct unit *u, const struct claim *c, struct err *err)
 {
     const struct param p[] = {
@@ -100,11 +106,7 @@ bool unit_claim(struct unit *u, const struct claim *c, struct err *err)
     struct rows rows;
 
     TRY(unit_exec(u, STMT_CHANGE_INSERT, p, &rows, err));
-    if (rows.n == 1) {
-        u->unclear = false; /* and no earlier attempt can be carried out any more */
-        return claim_key(u, c, err);
-    }
-    return token_there(u, c->by->token, err);
+    return rows.n == 1 ? unit_claimed(u, c, err) : token_there(u, c->by->token, err);
 }
 
 bool unit_abandon(struct unit *u, struct err *err)

@@ -1,25 +1,12 @@
 /* Objects come into being and pointers move: one, or several in one transaction. */
 #include "sql_priv.h"
 
-#include "clock.h"
-#include "fault.h"
 #include "lane.h"
 #include "sql_survey.h"
 #include "uuid.h"
 
 #include <assert.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-/* Rows of changes tell where a file is by what follows the object's location. */
-static bool leave_location(
-    struct unit *u, int64_t object, struct str from, struct str to, struct err *err)
-{
-    const struct param p[] = {number_param(u->warehouse), number_param(object), text_param(from)};
-    struct rows rows;
-
-    return str_eq(from, to) || unit_exec(u, STMT_CHANGE_DETACH, p, &rows, err);
-}
 
 /* --- insert --- */
 
@@ -155,7 +142,7 @@ static bool replace_row(struct unit *u, struct insertion *w, const struct sql_ob
         text_param(o->metadata_location)};
     struct rows rows;
 
-    TRY(leave_location(u, id, there->location, o->location, err));
+    TRY(swap_leave_location(u, id, there->location, o->location, err));
     TRY(unit_claim(u, &claim, err));
     if (u->end == UNIT_APPLIED)
         return true;
@@ -216,78 +203,33 @@ bool sql_object_replace(struct sql *s, const struct sql_new_object *o, const str
     return true;
 }
 
-/* --- swap --- */
-
-static bool swap_lost(struct unit *u, enum sql_swap_result *out, struct err *err)
-{
-    TRY(unit_abandon(u, err));
-    if (u->end == UNIT_ABANDON)
-        *out = SQL_SWAP_LOST;
-    return true;
-}
-
-static bool move_place(struct unit *u, const struct sql_swap *sw, bool *taken, struct err *err)
-{
-    *taken = false;
-    if (!sw->place)
-        return true;
-    TRY(place_free(u, sw->object, err));
-    return place_occupy(u, sw->place, sw->object, taken, err);
-}
-
-static bool claim_swap(
-    struct unit *u, const struct sql_swap *sw, struct str location, struct err *err)
-{
-    struct claim claim = {.by = &sw->by,
-        .object = sw->object,
-        .kind = "swap",
-        .location = location,
-        .metadata_location = sw->metadata_location};
-
-    return unit_claim(u, &claim, err);
-}
-
-/* A swap that leads nowhere holds the row where it is until the end of the transaction. */
-static bool swap_one(
-    struct unit *u, const struct sql_swap *sw, enum sql_swap_result *out, struct err *err)
-{
-    const struct param key[] = {number_param(u->warehouse), number_param(sw->object)};
-    struct rows row, moved;
-    bool look = !sw->metadata_location.p, taken;
-
-    TRY(unit_exec(u, STMT_OBJECT_BY_ID, key, &row, err));
-    if (row.n == 0 ||
-        !str_eq(rows_str(&row, 0, OBJECT_BY_ID_METADATA_LOCATION), sw->old_metadata_location))
-        return swap_lost(u, out, err);
-    struct str was = rows_str(&row, 0, OBJECT_BY_ID_LOCATION);
-    struct str location = sw->location.p ? sw->location : was;
-    TRY(leave_location(u, sw->object, was, location, err));
-    if (!look)
-        TRY(claim_swap(u, sw, location, err));
-    if (u->end == UNIT_APPLIED)
-        return true;
-
-    const struct param p[] = {number_param(u->warehouse), number_param(sw->object),
-        text_param(sw->old_metadata_location),
-        text_param(look ? sw->old_metadata_location : sw->metadata_location), text_param(location)};
-    TRY(unit_exec(u, STMT_OBJECT_SWAP, p, &moved, err));
-    if (moved.n == 0)
-        return swap_lost(u, out, err);
-    TRY(move_place(u, sw, &taken, err));
-    *out = taken ? SQL_SWAP_LOCATION_TAKEN : SQL_SWAPPED;
-    if (taken)
-        u->end = UNIT_ABANDON;
-    return true;
-}
-
 /* --- several --- */
 
 struct writing {
     const struct sql_write *writes; /* the caller's, in his order */
     const struct sql_write **sorted;
-    size_t n;
+    size_t n, n_swaps;
+    bool one_by_one; /* a token is taken already: of all at once it is not known which */
     struct sql_written result;
 };
+
+/* What one statement can do for all of them. */
+static bool write_at_once(
+    struct unit *u, struct writing *w, struct sql_written *now, struct err *err)
+{
+    const struct sql_swap **swaps = ARENA_ARRAY(u->a, const struct sql_swap *, w->n_swaps);
+    size_t lost;
+
+    for (size_t i = 0; i < w->n_swaps; i++)
+        swaps[i] = w->sorted[i]->swap;
+    if (!swap_several_in_place(u, swaps, w->n_swaps, &lost, &now->swap, err)) {
+        w->one_by_one = err->kind == ERR_DB_UNIQUE;
+        return false;
+    }
+    if (lost < w->n_swaps)
+        now->at = (size_t)(w->sorted[lost] - w->writes);
+    return true;
+}
 
 static bool write_one(
     struct unit *u, const struct sql_write *one, struct sql_written *r, struct err *err)
@@ -306,8 +248,13 @@ static bool write_all(struct unit *u, void *work, struct err *err)
 {
     struct writing *w = work;
     struct sql_written now = {0};
+    bool at_once = w->n_swaps > 1 && !w->one_by_one && sql__has(u->s, STMT_OBJECT_SWAP_MANY);
 
+    if (at_once)
+        TRY(write_at_once(u, w, &now, err));
     for (size_t i = 0; i < w->n && u->end == UNIT_COMMIT; i++) {
+        if (at_once && w->sorted[i]->swap && !w->sorted[i]->swap->location.p)
+            continue;
         now.at = (size_t)(w->sorted[i] - w->writes);
         TRY(write_one(u, w->sorted[i], &now, err));
     }
@@ -346,15 +293,17 @@ static const struct sql_change *speaker(const struct writing *w)
     return by;
 }
 
-static bool write_in_transaction(struct sql *s, const struct sql_write *writes, size_t n,
-    bool unclear, struct sql_written *out, struct err *err)
+bool sql__write(struct sql *s, const struct sql_write *writes, size_t n, bool unclear,
+    struct sql_written *out, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new();
     struct writing w = {
         .writes = writes, .sorted = ARENA_ARRAY(a, const struct sql_write *, n), .n = n};
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         w.sorted[i] = &writes[i];
+        w.n_swaps += writes[i].swap != NULL;
+    }
     qsort(w.sorted, n, sizeof(const struct sql_write *), in_order);
     struct unit u = {.s = s,
         .by = speaker(&w),
@@ -371,111 +320,9 @@ bool sql_object_write(struct sql *s, const struct sql_write *writes, size_t n,
 {
     assert(lane_may_block() && n > 0);
     if (n > 1 || !writes[0].swap)
-        return write_in_transaction(s, writes, n, false, out, err);
+        return sql__write(s, writes, n, false, out, err);
     *out = (struct sql_written){0};
     TRY(sql_object_swap(s, writes[0].swap, 1, &out->swap, err));
     out->done = out->swap == SQL_SWAPPED;
     return true;
-}
-
-/* --- one swap, one statement --- */
-
-struct quick {
-    const struct sql_swap *swap;
-    enum sql_swap_result result;
-    bool leave; /* this is for the transaction to do */
-};
-
-/* One statement is the whole transaction: it begins, swaps and commits in one round trip. */
-static bool send_swap(struct unit *u, const struct sql_swap *sw, struct rows *out, struct err *err)
-{
-    const struct sql_change *by = &sw->by;
-    const struct sql_idem *k = by->idem;
-    const struct sql_idem none = {0};
-    int64_t until = clock_mono_us() + SQL_WRITE_US;
-    const struct param p[] = {number_param(sw->warehouse), number_param(sw->object),
-        text_param(sw->old_metadata_location), text_param(sw->metadata_location),
-        text_param(by->token), text_param(by->digest), text_param(by->principal),
-        text_param(by->request_id), number_param(by->at_ms), text_param(k ? k->key : none.key),
-        number_param(k ? k->status : 0), number_param(k ? k->lifetime_ms : 0)};
-    const struct request r = {.stmt = k ? STMT_OBJECT_SWAP_KEYED : STMT_OBJECT_SWAP_ONE,
-        .params = p,
-        .deadline_us = until < u->deadline_us ? until : u->deadline_us,
-        .effect = EFFECT_SWAP};
-
-    return sql__exec(u->a, u->db, &r, out, err);
-}
-
-static bool swap_in_statement(struct unit *u, void *work, struct err *err)
-{
-    struct quick *w = work;
-    const struct sql_swap *sw = w->swap;
-    struct rows rows;
-    bool made;
-
-    if (FAULT(SQL_SWAP_LATE))
-        (void)sleep(7);
-    if (FAULT(SQL_SWAP_BEFORE))
-        _exit(137);
-    /* It may wait for the key as long as for any lock. Given up before that, nobody would know what
-     * became of it; of a transaction that did not come to its end one knows. */
-    w->leave = sw->by.idem && u->deadline_us - clock_mono_us() < SQL_LOCK_US + SQL_LOCK_US / 4;
-    if (w->leave)
-        return true;
-    if (!send_swap(u, sw, &rows, err)) {
-        /* The key or the token is taken, perhaps by a row that has expired: the transaction can
-         * tell.
-         */
-        w->leave = err->kind == ERR_DB_UNIQUE;
-        return w->leave;
-    }
-    made = rows.n > 0;
-    if (!made)
-        TRY(unit_change_made(u, sw->by.token, &made, err));
-    w->result = made ? SQL_SWAPPED : SQL_SWAP_LOST;
-    u->keyed = w->result == SQL_SWAPPED;
-    if (w->result == SQL_SWAPPED && FAULT(SQL_SWAP_AFTER))
-        _exit(137);
-    return true;
-}
-
-/* The statement keeps the digest of the change, and the new metadata location, with the key. */
-static bool fits_statement(const struct sql *s, const struct sql_swap *sw)
-{
-    const struct sql_idem *k = sw->by.idem;
-
-    if (sw->location.p || !stmt_info[STMT_OBJECT_SWAP_ONE].text[s->driver->engine])
-        return false;
-    return !k || (str_eq(k->digest, sw->by.digest) && !k->answer.p);
-}
-
-static bool swap_several(struct sql *s, const struct sql_swap *swaps, size_t n, bool unclear,
-    enum sql_swap_result *out, struct err *err)
-{
-    AUTO(arena_free) struct arena *a = arena_new();
-    struct sql_write *writes = ARENA_ARRAY(a, struct sql_write, n);
-    struct sql_written written;
-
-    for (size_t i = 0; i < n; i++)
-        writes[i].swap = &swaps[i];
-    TRY(write_in_transaction(s, writes, n, unclear, &written, err));
-    *out = written.done ? SQL_SWAPPED : written.swap;
-    return true;
-}
-
-bool sql_object_swap(struct sql *s, const struct sql_swap *swaps, size_t n,
-    enum sql_swap_result *out, struct err *err)
-{
-    assert(lane_may_block() && n > 0);
-    struct quick w = {.swap = &swaps[0]};
-    struct unit u = {.s = s, .by = &swaps[0].by, .warehouse = swaps[0].warehouse, .alone = true};
-
-    if (n > 1 || !fits_statement(s, &swaps[0]))
-        return swap_several(s, swaps, n, false, out, err);
-    TRY(sql__unit(&u, swap_in_statement, &w, err));
-    *out = w.result;
-    if (!w.leave)
-        return true;
-    err_clear(err);
-    return swap_several(s, swaps, 1, u.unclear, out, err);
 }

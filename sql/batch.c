@@ -1,0 +1,190 @@
+/* Swaps that several callers want to make at the same time become one statement: a transaction, a
+ * flush and a round trip for all of them (PostgreSQL only).
+ *
+ * One caller at a time is with the database. Those who come meanwhile wait in a queue, and when he
+ * is back the first of them goes for all; so batches become as large as the database is slow, and
+ * who is alone waits for nobody. A caller who has waited for a while goes all the same: the one
+ * before may be stuck behind a lock.
+ *
+ * A batch settles only what it made. Every other swap is done again by its own caller alone: one
+ * whose pointer moved, whose row somebody holds, that made the statement fail, or whose answer was
+ * lost, of which it is then said that it may have been made. */
+#include "sql_priv.h"
+
+#include "clock.h"
+#include "fault.h"
+#include "thread.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+enum { BATCH_MAX = 64, PATIENCE_US = 5000 };
+
+struct waiter {
+    const struct sql_swap *swap;
+    /* Under the mutex. WAITS: in the queue. TAKEN, LEADS: out of it, and woken once, later. */
+    enum { WAITS, TAKEN, LEADS } state;
+    enum batch_end end; /* of one that was taken */
+    sem_t woken;
+    STAILQ_ENTRY(waiter) link;
+};
+
+void batch_init(struct batch *b)
+{
+    pthread_mutex_init(&b->mutex, NULL);
+    STAILQ_INIT(&b->queue);
+}
+
+void batch_fini(struct batch *b)
+{
+    assert(STAILQ_EMPTY(&b->queue) && b->away == 0);
+    pthread_mutex_destroy(&b->mutex);
+}
+
+/* With the mutex held: out of the queue. */
+static struct waiter *take_first(struct batch *b)
+{
+    struct waiter *w = STAILQ_FIRST(&b->queue);
+
+    if (w)
+        STAILQ_REMOVE_HEAD(&b->queue, link);
+    return w;
+}
+
+void batch_leave(struct sql *s)
+{
+    struct batch *b = &s->batch;
+
+    pthread_mutex_lock(&b->mutex);
+    struct waiter *next = b->away == 1 ? take_first(b) : NULL;
+    if (next)
+        next->state = LEADS; /* in our place */
+    else
+        b->away--;
+    pthread_mutex_unlock(&b->mutex);
+    if (next)
+        sem_post(&next->woken);
+}
+
+/* --- one statement --- */
+
+static bool send(struct sql *s, struct arena *a, struct waiter *const *w, size_t n, bool *unclear,
+    struct rows *out)
+{
+    const struct sql_swap *swaps[BATCH_MAX];
+    struct param p[STMT_PARAMS_MAX];
+    struct request r = {.stmt = STMT_OBJECT_SWAP_MANY,
+        .params = p,
+        .deadline_us = clock_mono_us() + SQL_WRITE_US,
+        .effect = EFFECT_SWAP};
+    struct err ignored; /* each will hear of it alone */
+    struct db *db;
+
+    for (size_t i = 0; i < n; i++) {
+        swaps[i] = w[i]->swap;
+        int64_t until = swaps[i]->by.deadline_us;
+        r.deadline_us = until > 0 && until < r.deadline_us ? until : r.deadline_us;
+    }
+    swap_many_params(a, swaps, n, SWAP_WITH_KEYS, p);
+    if (!sql__take(s, DB_WRITE, &db, &ignored))
+        return false;
+    swap_faults_before();
+    bool ok = sql__exec(a, db, &r, out, &ignored);
+    *unclear = !ok && db->state == DB_LOST;
+    sql__give(s, &db);
+    if (ok)
+        swap_faults_after();
+    return ok;
+}
+
+static bool is_among(const struct rows *r, struct str token)
+{
+    for (size_t row = 0; row < r->n; row++)
+        if (str_eq(rows_str(r, row, OBJECT_SWAP_MANY_TOKEN), token))
+            return true;
+    return false;
+}
+
+static void swap_together(struct sql *s, struct waiter *const *w, size_t n)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    bool unclear = false;
+    struct rows made;
+    bool ok = send(s, a, w, n, &unclear, &made);
+
+    for (size_t i = 0; i < n; i++) {
+        w[i]->end = unclear ? BATCH_UNCLEAR : BATCH_OPEN;
+        if (ok && is_among(&made, w[i]->swap->by.token))
+            w[i]->end = BATCH_MADE;
+    }
+}
+
+/* --- taking turns --- */
+
+/* For all who wait now, itself among them. */
+static enum batch_end lead(struct sql *s, struct waiter *self)
+{
+    struct batch *b = &s->batch;
+    struct waiter *all[BATCH_MAX] = {self};
+    size_t n = 1;
+
+    pthread_mutex_lock(&b->mutex);
+    for (struct waiter *w; n < BATCH_MAX && (w = take_first(b)); n++) {
+        w->state = TAKEN;
+        all[n] = w;
+    }
+    pthread_mutex_unlock(&b->mutex);
+    if (n == 1)
+        return BATCH_ALONE;
+    swap_together(s, all, n);
+    batch_leave(s);
+    for (size_t i = 1; i < n; i++)
+        sem_post(&all[i]->woken); /* it may be gone after that */
+    return self->end;
+}
+
+/* Waits until somebody has taken it, or it is to lead. */
+static void wait_for_turn(struct batch *b, struct waiter *w)
+{
+    struct timespec until = thread_until(clock_mono_us() + PATIENCE_US);
+    int rc;
+
+    while ((rc = sem_clockwait(&w->woken, CLOCK_MONOTONIC, &until)) != 0 && errno == EINTR)
+        ;
+    if (rc == 0)
+        return;
+    pthread_mutex_lock(&b->mutex);
+    bool mine = w->state == WAITS;
+    if (mine) {
+        STAILQ_REMOVE(&b->queue, w, waiter, link);
+        w->state = LEADS;
+        b->away++;
+    }
+    pthread_mutex_unlock(&b->mutex);
+    while (!mine && sem_wait(&w->woken) != 0)
+        ;
+}
+
+enum batch_end batch_swap(struct sql *s, const struct sql_swap *swap)
+{
+    struct batch *b = &s->batch;
+    struct waiter self = {.swap = swap};
+
+    pthread_mutex_lock(&b->mutex);
+    bool wait = b->away > 0;
+    if (wait)
+        STAILQ_INSERT_TAIL(&b->queue, &self, link);
+    else
+        b->away++;
+    if (wait)
+        sem_init(&self.woken, 0, 0);
+    pthread_mutex_unlock(&b->mutex);
+    if (!wait)
+        return BATCH_ALONE;
+    wait_for_turn(b, &self);
+    enum batch_end end = self.state == LEADS ? lead(s, &self) : self.end;
+    sem_destroy(&self.woken);
+    return end;
+}
