@@ -77,8 +77,8 @@ static bool next_file(struct arena *a, const struct catalog *c, struct draft *d,
            err_as(err, ERR_INVALID_ARGUMENT); /* write.metadata.path has led elsewhere before */
 }
 
-bool object__write(
-    struct arena *a, struct catalog *c, struct draft *d, struct written *out, struct err *err)
+bool object__finish(struct arena *a, struct catalog *c, struct draft *d, struct written *out,
+    struct store_file *file, struct err *err)
 {
     AUTO(metadata_unref) struct metadata *m = NULL;
     struct written w = {0};
@@ -88,20 +88,32 @@ bool object__write(
     struct str *pieces;
     size_t n = metadata_document(a, m, VARIANT_ALL, &pieces);
     TRY(check_size(c, pieces, n, err));
-    struct str packed;
+    *file = (struct store_file){w.location, pieces, n, "application/json", false};
     if (gzip) {
-        packed = metadata_gzip(a, m);
-        pieces = &packed;
-        n = 1;
-    }
-    const char *type = gzip ? "application/gzip" : "application/json";
-    if (!store_put_new(c->store, w.location, pieces, n, type, err)) {
-        err_wrap(err, "writing metadata file %.*s", STR_ARG(w.location));
-        return ERR_FALSE(catalog__change_failed(err));
+        struct str *packed = ARENA_NEW(a, struct str);
+        *packed = metadata_gzip(a, m);
+        *file = (struct store_file){w.location, packed, 1, "application/gzip", false};
     }
     w.metadata = TAKE(m);
     *out = w;
     return true;
+}
+
+bool object__write_failed(struct str location, struct err *err)
+{
+    err_wrap(err, "writing metadata file %.*s", STR_ARG(location));
+    return ERR_FALSE(catalog__change_failed(err));
+}
+
+bool object__write(
+    struct arena *a, struct catalog *c, struct draft *d, struct written *out, struct err *err)
+{
+    struct store_file f;
+    TRY(object__finish(a, c, d, out, &f, err));
+    if (store_put_new(c->store, f.uri, f.pieces, f.n, f.content_type, err))
+        return true;
+    metadata_unref(&out->metadata);
+    return object__write_failed(f.uri, err);
 }
 
 void object__discard(struct catalog *c, struct written *w)

@@ -39,6 +39,11 @@ struct written {
     struct str token;
 };
 
+/* Finishes the draft. *file: what is to be written, all of it in the arena. */
+MUST bool object__finish(struct arena *a, struct catalog *c, struct draft *d, struct written *out,
+    struct store_file *file, struct err *err);
+/* Says so of a file that the store did not take. */
+bool object__write_failed(struct str location, struct err *err);
 /* Finishes the draft and writes its file. ERR_BUSY, ERR_FORBIDDEN, ERR_BAD_REQUEST when the store
  * refuses: nothing was changed then. */
 MUST bool object__write(

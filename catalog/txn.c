@@ -23,6 +23,7 @@ struct entry {
     bool asserted; /* something was required of it */
     struct sql_place place;
     struct written written;
+    const struct store_file *file; /* it is to have; NULL: it stays as it is */
 };
 
 struct txn {
@@ -35,7 +36,8 @@ struct txn {
     /* Of one round: */
     struct sql_object **rows; /* of each change; NULL: nothing has the name */
     struct entry *entries;
-    size_t n, n_written;
+    struct store_file *files;
+    size_t n, n_files;
 };
 
 /* -- Reading the request ----------------------------------------------------------------------- */
@@ -63,6 +65,7 @@ static bool changes_read(struct txn *t, const json_t *list, struct err *err)
             t->c->transaction_tables, t->n_changes);
     t->changes = ARENA_ARRAY(t->a, struct change, t->n_changes);
     t->entries = ARENA_ARRAY(t->a, struct entry, t->n_changes);
+    t->files = ARENA_ARRAY(t->a, struct store_file, t->n_changes);
     t->rows = ARENA_ARRAY(t->a, struct sql_object *, t->n_changes);
     for (size_t i = 0; i < t->n_changes; i++)
         TRY(change_read(t, json_array_get(list, i), i, &t->changes[i], err));
@@ -152,26 +155,42 @@ static bool changes_something(const struct entry *e)
     return !e->now.row || e->draft->changes > 0;
 }
 
-static bool write_file(struct txn *t, struct entry *e, struct err *err)
+static bool finish(struct txn *t, struct entry *e, struct err *err)
 {
     struct draft *d = e->draft;
+    struct store_file *file = &t->files[t->n_files];
     if ((!e->now.row || d->location_changed) &&
         !place__check(t->a, t->c, d->head.location, &d->head.location, &e->place, err))
         return err_where(err, "%.*s", STR_ARG(d->location_at));
-    TRY(object__write(t->a, t->c, d, &e->written, err));
-    t->n_written++;
-    if (!e->now.row)
-        object__make_dirs(t->a, t->c, d->head.location);
+    TRY(object__finish(t->a, t->c, d, &e->written, file, err));
+    e->file = file;
+    t->n_files++;
     return true;
 }
 
+static bool put_failed(struct txn *t, const struct store_file *file, struct err *err)
+{
+    (void)object__write_failed(file->uri, err);
+    for (size_t i = 0; i < t->n; i++)
+        if (t->entries[i].file == file)
+            return name_table(t, t->entries[i].first, err);
+    return false;
+}
+
+/* All of them at once, and before that all that could be refused. */
 static bool write_files(struct txn *t, struct err *err)
 {
+    size_t at;
     for (size_t i = 0; i < t->n; i++) {
         struct entry *e = &t->entries[i];
-        if (changes_something(e) && !write_file(t, e, err))
+        if (changes_something(e) && !finish(t, e, err))
             return name_table(t, e->first, err);
     }
+    if (!store_put_all(t->c->store, t->files, t->n_files, &at, err))
+        return put_failed(t, &t->files[at], err);
+    for (size_t i = 0; i < t->n; i++)
+        if (!t->entries[i].now.row)
+            object__make_dirs(t->a, t->c, t->entries[i].draft->head.location);
     return true;
 }
 
@@ -182,7 +201,7 @@ static void let_go(struct txn *t, const struct err *err)
         struct written *w = &t->entries[i].written;
         if (!w->metadata)
             continue;
-        if (err->kind == ERR_COMMIT_UNKNOWN)
+        if (err->kind == ERR_COMMIT_UNKNOWN || !t->entries[i].file->written)
             metadata_unref(&w->metadata);
         else
             object__discard(t->c, w);
@@ -277,14 +296,14 @@ static bool write_rows(struct txn *t, struct err *err)
 /* ERR_CAS_LOST: somebody was faster; nothing is left behind. */
 static bool commit_once(struct txn *t, struct err *err)
 {
-    t->n = t->n_written = 0;
+    t->n = t->n_files = 0;
     TRY(rows_read(t, err));
     for (size_t i = 0; i < t->n_changes; i++) {
         if (!apply(t, &t->changes[i], err))
             return name_table(t, &t->changes[i], err);
     }
     bool ok = write_files(t, err);
-    if (ok && t->n_written == 0) {
+    if (ok && t->n_files == 0) {
         metric_add(METRIC_commits_noop_total, 1);
         return true;
     }
@@ -292,7 +311,7 @@ static bool commit_once(struct txn *t, struct err *err)
         let_go(t, err);
         return false;
     }
-    metric_add(METRIC_commits_applied_total, t->n_written);
+    metric_add(METRIC_commits_applied_total, t->n_files);
     keep(t);
     return true;
 }

@@ -391,20 +391,35 @@ static int settle(int dir, int fd, const char *name)
     return e;
 }
 
-/* Through a file that has no name until all of it is written. 0, or an errno: EOPNOTSUPP where the
- * file system has no such files or /proc is missing. */
-static int put_unnamed(int dir, const char *name, const struct str *pieces, size_t n)
+/* Gives the file without a name its name. 0, or an errno: EOPNOTSUPP when /proc is missing. */
+static int link_unnamed(int fd, int dir, const char *name)
 {
-    AUTO(fd_close) int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, FILE_MODE);
-    if (fd < 0)
-        return errno == EISDIR || errno == EINVAL ? EOPNOTSUPP : errno;
     char self[32];
     (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-    if (write_pieces(fd, pieces, n) < 0)
-        return errno;
-    if (linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW) < 0)
-        return errno == EEXIST || errno == ENOSPC || errno == EDQUOT ? errno : EOPNOTSUPP;
-    return settle(dir, fd, name);
+    if (linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW) == 0)
+        return 0;
+    return errno == EEXIST || errno == ENOSPC || errno == EDQUOT ? errno : EOPNOTSUPP;
+}
+
+/* A file that has no name, with all that is to be in it. 0, or an errno: EOPNOTSUPP where the file
+ * system has no such files. */
+static int write_unnamed(int dir, const struct str *pieces, size_t n, int *fd)
+{
+    *fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, FILE_MODE);
+    if (*fd < 0)
+        return errno == EISDIR || errno == EINVAL ? EOPNOTSUPP : errno;
+    return write_pieces(*fd, pieces, n) < 0 ? errno : 0;
+}
+
+/* Through a file that has no name until all of it is written. 0, or an errno: EOPNOTSUPP when that
+ * cannot be done here. */
+static int put_unnamed(int dir, const char *name, const struct str *pieces, size_t n)
+{
+    AUTO(fd_close) int fd = -1;
+    int e = write_unnamed(dir, pieces, n, &fd);
+    if (e == 0)
+        e = link_unnamed(fd, dir, name);
+    return e == 0 ? settle(dir, fd, name) : e;
 }
 
 /* Through a file of another name. 0, or an errno. */
@@ -440,6 +455,77 @@ static bool file_put_new(struct store *s, const struct place *p, const struct st
     if (e == EOPNOTSUPP)
         e = put_renamed(dir, name, pieces, n);
     return e == 0 || fail_write(err, p->uri, e);
+}
+
+/* One of several: in its folder, not settled yet. */
+struct putting {
+    int dir, fd;
+    const char *name; /* in the place's text */
+    bool linked;
+};
+
+/* Until it has its name. 0, or an errno. */
+static int put_begin(struct putting *f, const struct place *p, const struct store_file *file)
+{
+    char folder[URI_TEXT];
+    const char *name = split_name(p->rel, folder);
+    if (!*name)
+        return EEXIST;
+    f->name = name;
+    f->dir = open_making(p->root, folder);
+    if (f->dir < 0)
+        return errno;
+    int e = write_unnamed(f->dir, file->pieces, file->n, &f->fd);
+    if (e == 0) {
+        /* On its way to the disk already, while the next ones are written. */
+        (void)sync_file_range(f->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+        e = link_unnamed(f->fd, f->dir, name);
+        f->linked = e == 0;
+    }
+    if (e != EOPNOTSUPP)
+        return e;
+    fd_close(&f->fd); /* the other way settles it at once */
+    e = put_renamed(f->dir, name, file->pieces, file->n);
+    f->linked = e == 0;
+    return e;
+}
+
+/* All names, and what they name, outlive a crash. 0, or an errno, and *at. */
+static int settle_all(const struct putting *f, size_t n, size_t *at)
+{
+    for (*at = 0; *at < n; (*at)++)
+        if (f[*at].fd >= 0 && fsync(f[*at].fd) < 0)
+            return errno;
+    for (*at = 0; *at < n; (*at)++)
+        if (f[*at].fd >= 0 && fsync(f[*at].dir) < 0)
+            return errno;
+    return 0;
+}
+
+/* All are written and have their names before the first is waited for: the disk, or the file
+ * system's journal, is busy with them meanwhile, and one flush may be many files'. */
+static bool file_put_all(struct store *s, const struct place *p, struct store_file *files, size_t n,
+    size_t *at, struct err *err)
+{
+    (void)s;
+    struct putting f[PUT_AT_ONCE];
+    int e = 0;
+    size_t begun = 0;
+    for (; begun < n && e == 0; begun++) {
+        *at = begun;
+        f[begun] = (struct putting){.dir = -1, .fd = -1};
+        e = put_begin(&f[begun], &p[begun], &files[begun]);
+    }
+    if (e == 0)
+        e = settle_all(f, n, at);
+    for (size_t i = 0; i < begun; i++) {
+        files[i].written = e == 0;
+        if (e != 0 && f[i].linked)
+            (void)unlinkat(f[i].dir, f[i].name, 0);
+        fd_close(&f[i].fd);
+        fd_close(&f[i].dir);
+    }
+    return e == 0 || fail_write(err, p[*at].uri, e);
 }
 
 static bool file_remove(struct store *s, const struct place *p, struct err *err)
@@ -550,6 +636,7 @@ const struct store_ops store__file_ops = {
     .close = file_close,
     .get = file_get,
     .put_new = file_put_new,
+    .put_all = file_put_all,
     .remove = file_remove,
     .exists = file_exists,
     .make_dir = file_make_dir,

@@ -193,21 +193,79 @@ bool store_get(struct store *s, struct str uri, size_t max, struct buf *out, str
     return finish(p.root->ops->get(s, &p, max, out, err), start);
 }
 
+static bool put_fails(struct str uri, struct err *err)
+{
+    if (FAULT(STORE_PUT_FAILS))
+        return !err_set(
+            err, ERR_UNAVAILABLE, "%.*s was not written: failure asked for", STR_ARG(uri));
+    if (FAULT(STORE_PUT_FULL))
+        return !err_set(err, ERR_STORE_FULL, "cannot write %.*s: the disk is full", STR_ARG(uri));
+    return false;
+}
+
 bool store_put_new(struct store *s, struct str uri, const struct str *pieces, size_t n,
     const char *content_type, struct err *err)
 {
     struct place p;
     int64_t start;
     TRY(begin(s, uri, &p, &start, err));
-    if (FAULT(STORE_PUT_FAILS))
-        return err_set(
-            err, ERR_UNAVAILABLE, "%.*s was not written: failure asked for", STR_ARG(uri));
-    if (FAULT(STORE_PUT_FULL))
-        return err_set(err, ERR_STORE_FULL, "cannot write %.*s: the disk is full", STR_ARG(uri));
+    if (put_fails(uri, err))
+        return false;
     bool ok = p.root->ops->put_new(s, &p, pieces, n, content_type, err);
     if (ok && FAULT(STORE_PUT_AFTER_WRITE))
         _exit(137);
     return finish(ok, start);
+}
+
+static bool put_one_by_one(
+    struct store *s, struct store_file *files, size_t n, size_t *at, struct err *err)
+{
+    for (*at = 0; *at < n; (*at)++) {
+        struct store_file *f = &files[*at];
+        f->written = store_put_new(s, f->uri, f->pieces, f->n, f->content_type, err);
+        if (!f->written)
+            return false;
+    }
+    return true;
+}
+
+static bool put_some(
+    struct store *s, struct store_file *files, size_t n, size_t *at, struct err *err)
+{
+    struct place places[PUT_AT_ONCE];
+    const struct store_ops *ops = NULL;
+    bool together = true;
+    for (*at = 0; *at < n; (*at)++) {
+        TRY(store__place(s, files[*at].uri, &places[*at], err));
+        ops = places[0].root->ops;
+        together = together && ops->put_all && places[*at].root->ops == ops;
+    }
+    if (!together)
+        return put_one_by_one(s, files, n, at, err);
+    int64_t start = clock_mono_us();
+    size_t sound = 0;
+    while (sound < n && !put_fails(files[sound].uri, err))
+        sound++;
+    bool ok = ops->put_all(s, places, files, sound, at, err);
+    for (size_t i = 0; i < sound; i++)
+        if (finish(ok, start) && FAULT(STORE_PUT_AFTER_WRITE))
+            _exit(137);
+    if (ok)
+        *at = sound;
+    return ok && sound == n;
+}
+
+bool store_put_all(struct store *s, struct store_file *files, size_t n, size_t *at, struct err *err)
+{
+    assert(lane_may_block());
+    for (size_t done = 0; done < n; done += PUT_AT_ONCE) {
+        size_t some = n - done < PUT_AT_ONCE ? n - done : PUT_AT_ONCE;
+        bool ok = put_some(s, files + done, some, at, err);
+        *at += done;
+        if (!ok)
+            return false;
+    }
+    return true;
 }
 
 bool store_delete(struct store *s, struct str uri, struct err *err)

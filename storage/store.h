@@ -143,6 +143,17 @@ MUST bool store_get(struct store *s, struct str uri, size_t max, struct buf *out
  * failure leaves nothing, or an object nobody will name. Also makes missing folders (file:). */
 MUST bool store_put_new(struct store *s, struct str uri, const struct str *pieces, size_t n,
     const char *content_type, struct err *err);
+/* Several at once, each as above, which costs less than one after the other. False: *at tells which
+ * one could not be written; of the others some were, and say so. */
+struct store_file {
+    struct str uri;
+    const struct str *pieces;
+    size_t n;
+    const char *content_type;
+    bool written; /* set here */
+};
+MUST bool store_put_all(
+    struct store *s, struct store_file *files, size_t n, size_t *at, struct err *err);
 /* Deleting what is not there succeeds. */
 MUST bool store_delete(struct store *s, struct str uri, struct err *err);
 MUST bool store_exists(struct store *s, struct str uri, bool *out, struct err *err);

@@ -4,7 +4,7 @@
 #include "finding.h"
 #include "store.h"
 
-enum { URI_MAX = 1024, URI_TEXT = URI_MAX + 8, REGION_MAX = 48 };
+enum { URI_MAX = 1024, URI_TEXT = URI_MAX + 8, REGION_MAX = 48, PUT_AT_ONCE = 32 };
 
 struct gcs;
 struct adls;
@@ -68,6 +68,9 @@ struct store_ops {
         struct store *s, const struct place *p, size_t max, struct buf *out, struct err *err);
     bool (*put_new)(struct store *s, const struct place *p, const struct str *pieces, size_t n,
         const char *content_type, struct err *err);
+    /* At most PUT_AT_ONCE of store_put_all's, with their places; NULL: one by one is as good. */
+    bool (*put_all)(struct store *s, const struct place *p, struct store_file *files, size_t n,
+        size_t *at, struct err *err);
     bool (*remove)(struct store *s, const struct place *p, struct err *err);
     bool (*exists)(struct store *s, const struct place *p, bool *out, struct err *err);
     bool (*make_dir)(struct store *s, const struct place *p, struct err *err);
