@@ -104,6 +104,37 @@ START_TEST(test_insert__text_with_nul_is_refused_not_cut)
 }
 END_TEST
 
+START_TEST(test_get_all__each_by_its_name)
+{
+    struct fixture f;
+    struct sql_object *out[5];
+
+    fixture_open(&f, _i);
+    ns_make(&f, "n");
+    ns_make(&f, "m\x1f{\"\\");
+    struct sql_new_object o = new_object(&f, "n", "t"), p = new_object(&f, "n", "NULL"),
+                          q = new_object_at(&f, "m\x1f{\"\\", "a\",{}", "w/q");
+    ck_assert_int_eq(insert(&f, &o), SQL_INSERTED);
+    ck_assert_int_eq(insert(&f, &p), SQL_INSERTED);
+    ck_assert_int_eq(insert(&f, &q), SQL_INSERTED);
+    const struct sql_name names[] = {
+        {o.ns,      STR("none")},
+        {STR("no"), o.name     },
+        {q.ns,      q.name     },
+        {p.ns,      p.name     },
+        {o.ns,      o.name     }
+    };
+    const struct str where[] = {q.location, p.location, o.location};
+    for (size_t n = 1; n <= ARRAY_LEN(names); n++) {
+        ck_ok(&f, sql_object_get_all(f.a, f.s, f.warehouse, names, n, out, &f.err));
+        ck_assert(!out[0] && (n < 2 || !out[1]));
+        for (size_t i = 2; i < n; i++)
+            ck_assert(str_eq(out[i]->location, where[i - 2]));
+    }
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(test_swap__old_location_decides)
 {
     struct fixture f;
@@ -384,6 +415,7 @@ static void add(TCase *tc)
     tcase_add_loop_test(tc, test_insert__row_can_be_read, 0, n);
     tcase_add_loop_test(tc, test_insert__says_what_is_in_the_way, 0, n);
     tcase_add_loop_test(tc, test_insert__text_with_nul_is_refused_not_cut, 0, n);
+    tcase_add_loop_test(tc, test_get_all__each_by_its_name, 0, n);
     tcase_add_loop_test(tc, test_swap__old_location_decides, 0, n);
     tcase_add_loop_test(tc, test_swap__a_dropped_object_is_lost, 0, n);
     tcase_add_loop_test(tc, test_swap_several__all_or_none, 0, n);

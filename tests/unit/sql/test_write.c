@@ -1,6 +1,8 @@
 /* Changes of several objects in one transaction, replacements, and conditional drops. */
 #include "fixture.h"
 
+#include "sql_keep.h"
+
 #include <pthread.h>
 
 static void start(struct fixture *f, int engine)
@@ -96,6 +98,72 @@ START_TEST(test_write__what_is_only_looked_at_must_not_have_moved)
     struct sql_written r = write_both(&f, &look, &o);
     ck_assert(!r.done && r.at == 1 && r.swap == SQL_SWAP_LOST);
     ck_str(at(&f, "newer"), "none");
+    fixture_close(&f);
+}
+END_TEST
+
+/* One moves with its folder, one moves, one is looked at. */
+static struct sql_written write_three(struct fixture *f, const char *file, struct sql_swap sw[3])
+{
+    static const char *const names[] = {"t", "u", "v"};
+    struct sql_write w[3] = {0};
+    struct sql_written out;
+
+    for (int i = 0; i < 3; i++) {
+        sw[i] = swap_to(f, object(f, "n", names[i]), file);
+        w[i].swap = &sw[i];
+    }
+    static const struct sql_place place = {
+        {"s3://b",   6},
+        {"w/moved", 7}
+    };
+    sw[0].location = STR("s3://b/w/moved");
+    sw[0].place = &place;
+    sw[2].metadata_location = (struct str){NULL, 0};
+    ck_ok(f, sql_object_write(f->s, w, 3, &out, &f->err));
+    return out;
+}
+
+START_TEST(test_write__swaps_of_all_kinds)
+{
+    struct fixture f;
+    struct sql_swap sw[3];
+
+    start(&f, _i);
+    struct sql_object *t = object(&f, "n", "t");
+    ck_assert(write_three(&f, "1.json", sw).done);
+    ck_str(object(&f, "n", "t")->location, "s3://b/w/moved");
+    ck_str(at(&f, "t"), "s3://b/w/n/t/metadata/1.json");
+    ck_str(at(&f, "u"), "s3://b/w/n/u/metadata/1.json");
+    ck_str(at(&f, "v"), "s3://b/w/n/v/metadata/0.json");
+    ck_assert(object(&f, "n", "t")->id == t->id);
+    struct sql_new_object o = new_object_at(&f, "n", "old", "w/n/t");
+    ck_assert_int_eq(insert(&f, &o), SQL_INSERTED); /* its place is free */
+    o = new_object_at(&f, "n", "older", "w/moved/x");
+    ck_assert_int_eq(insert(&f, &o), SQL_LOCATION_TAKEN);
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(test_write__a_key_is_kept_once_for_all)
+{
+    struct fixture f;
+    struct sql_idem k = {.key = STR("k"), .digest = STR("d"), .status = 204, .lifetime_ms = 60000};
+
+    start(&f, _i);
+    for (int round = 0; round < 2; round++) {
+        struct sql_swap sw[] = {swap_to(&f, object(&f, "n", "t"), round ? "2.json" : "1.json"),
+            swap_to(&f, object(&f, "n", "u"), round ? "2.json" : "1.json")};
+        const struct sql_write w[] = {{.swap = &sw[0]}, {.swap = &sw[1]}};
+        struct sql_written out;
+        sw[0].by.idem = sw[1].by.idem = &k;
+        k.kept = false;
+        bool ok = sql_object_write(f.s, w, 2, &out, &f.err);
+        ck_assert(ok == (round == 0) && k.kept == ok);
+        ck_assert(ok || f.err.kind == ERR_REPEATED);
+        ck_str(at(&f, "t"), "s3://b/w/n/t/metadata/1.json");
+        ck_str(at(&f, "u"), "s3://b/w/n/u/metadata/1.json");
+    }
     fixture_close(&f);
 }
 END_TEST
@@ -264,6 +332,8 @@ static void add(TCase *tc)
     tcase_add_loop_test(tc, test_write__swap_and_insert, 0, n);
     tcase_add_loop_test(tc, test_write__one_that_fails_undoes_all, 0, n);
     tcase_add_loop_test(tc, test_write__what_is_only_looked_at_must_not_have_moved, 0, n);
+    tcase_add_loop_test(tc, test_write__swaps_of_all_kinds, 0, n);
+    tcase_add_loop_test(tc, test_write__a_key_is_kept_once_for_all, 0, n);
     tcase_add_loop_test(tc, test_write__opposite_orders_are_no_deadlock, 0, n);
     tcase_add_loop_test(tc, test_replace__pointer_uuid_and_place, 0, n);
     tcase_add_loop_test(tc, test_replace__of_nothing_inserts, 0, n);

@@ -257,6 +257,84 @@ START_TEST(test_store_put_new__root_removed_meanwhile)
 }
 END_TEST
 
+enum { FILES = 3 * PUT_AT_ONCE / 2 };
+
+/* Each in a folder of its own, which is not there yet. */
+static void many(struct store_file *files)
+{
+    for (int i = 0; i < FILES; i++) {
+        struct str *text = ARENA_NEW(a, struct str);
+        *text = arena_printf(a, "text %d", i);
+        files[i] = (struct store_file){
+            arena_printf(a, "%s/t%d/m/a.json", folder_uri("wh"), i), text, 1, "text/plain", false};
+    }
+}
+
+START_TEST(test_store_put_all__each_under_its_name)
+{
+    open_at(folder_uri("wh"), NULL, _i);
+    struct store_file files[FILES];
+    size_t at;
+    many(files);
+    ck_assert_msg(store_put_all(s, files, FILES, &at, &err), "%s", err.msg);
+    for (int i = 0; i < FILES; i++) {
+        ck_assert(files[i].written);
+        check_text(files[i].uri.p, files[i].pieces->p);
+    }
+    ck_assert(store_put_all(s, files, 0, &at, &err));
+}
+END_TEST
+
+/* What was written says so, or is gone again. */
+static void check_undone(const struct store_file *files, size_t bad)
+{
+    for (size_t i = 0; i < FILES; i++) {
+        bool there = false;
+        if (i == bad)
+            continue;
+        ck_assert(store_exists(s, files[i].uri, &there, &err));
+        ck_assert(there == files[i].written);
+        ck_assert(!there || i < bad);
+    }
+    ck_assert(!files[bad].written);
+}
+
+START_TEST(test_store_put_all__one_that_fails_is_named)
+{
+    open_at(folder_uri("wh"), NULL, _i);
+    const size_t bad[] = {0, 5, PUT_AT_ONCE - 1, PUT_AT_ONCE + 3};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct store_file files[FILES];
+        size_t at;
+        many(files);
+        for (size_t j = 0; j < FILES; j++)
+            ck_assert(store_delete(s, files[j].uri, &err));
+        ck_assert(put(files[bad[i]].uri.p, "an earlier one"));
+        ck_assert(!store_put_all(s, files, FILES, &at, &err));
+        ck_assert_int_eq(err.kind, ERR_STORE_EXISTS);
+        ck_assert_uint_eq(at, bad[i]);
+        check_undone(files, bad[i]);
+        check_text(files[bad[i]].uri.p, "an earlier one");
+    }
+}
+END_TEST
+
+START_TEST(test_store_put_all__elsewhere_is_denied)
+{
+    open_at(folder_uri("wh"), NULL, _i);
+    struct store_file files[FILES];
+    size_t at;
+    many(files);
+    files[2].uri = str_from(folder_uri("else/a.json"));
+    ck_assert(!store_put_all(s, files, FILES, &at, &err));
+    ck_assert_int_eq(err.kind, ERR_STORE_DENIED);
+    ck_assert_uint_eq(at, 2);
+    for (size_t i = 0; i < FILES; i++)
+        ck_assert(!files[i].written);
+    ck_assert_uint_eq(count_entries(folder_path("wh")), 0);
+}
+END_TEST
+
 START_TEST(test_store__no_descriptors_left)
 {
     open_at(folder_uri("wh"), NULL, _i);
@@ -464,6 +542,9 @@ int main(void)
     ADD(test_store_put_new__failure_leaves_nothing);
     ADD(test_store_put_new__file_in_the_place_of_a_folder);
     ADD(test_store_put_new__root_removed_meanwhile);
+    ADD(test_store_put_all__each_under_its_name);
+    ADD(test_store_put_all__one_that_fails_is_named);
+    ADD(test_store_put_all__elsewhere_is_denied);
     ADD(test_store__no_descriptors_left);
     ADD(test_store__links_lead_nowhere);
     ADD(test_store__percent_is_a_letter);
