@@ -261,6 +261,24 @@ def test_property_commit(server, api, tables):
     assert cost["copied"] <= len(api.store.read(table.metadata_location)), cost
 
 
+@pytest.mark.parametrize("n", [2, 16])
+def test_transaction(server, api, n):
+    """Statements of PostgreSQL do not grow with the number of tables: the rows are looked up, held and moved at
+    once, between BEGIN and COMMIT."""
+    ns = api.new_namespace()
+    for i in range(n):
+        api.create(ns, f"t{i}", simple()).ok()
+
+    def commit(i):
+        changes = [{"identifier": {"namespace": [ns], "name": f"t{t}"}, "requirements": [],
+                    "updates": [set_properties(i=str(i))]} for t in range(n)]
+        api.request("POST", "/v1/transactions/commit", {"table-changes": changes}, check=False).expect(204)
+
+    cost = counted(server, commit, times=5)
+    assert cost["statements"] == (4 * n + 2 if server.db.kind == "sqlite" else 5), cost
+    assert cost["scans"] == 0 and cost["parses"] == 1 and cost["dumps"] == n and cost["store"] == n, cost
+
+
 def test_load_after_a_commit_is_hot(server, api, tables):
     """What was committed is not read or scanned again."""
     table = tables["10 KB"]

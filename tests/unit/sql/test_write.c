@@ -103,8 +103,10 @@ START_TEST(test_write__what_is_only_looked_at_must_not_have_moved)
 END_TEST
 
 /* One moves with its folder, one moves, one is looked at. */
-static struct sql_written write_three(struct fixture *f, const char *file, struct sql_swap sw[3])
+static struct sql_written write_three(struct fixture *f, const char *file)
 {
+    const struct sql_place place = {.authority = STR("b"), .path = STR("w/moved")};
+    struct sql_swap sw[3];
     static const char *const names[] = {"t", "u", "v"};
     struct sql_write w[3] = {0};
     struct sql_written out;
@@ -113,10 +115,6 @@ static struct sql_written write_three(struct fixture *f, const char *file, struc
         sw[i] = swap_to(f, object(f, "n", names[i]), file);
         w[i].swap = &sw[i];
     }
-    static const struct sql_place place = {
-        {"s3://b",   6},
-        {"w/moved", 7}
-    };
     sw[0].location = STR("s3://b/w/moved");
     sw[0].place = &place;
     sw[2].metadata_location = (struct str){NULL, 0};
@@ -127,11 +125,10 @@ static struct sql_written write_three(struct fixture *f, const char *file, struc
 START_TEST(test_write__swaps_of_all_kinds)
 {
     struct fixture f;
-    struct sql_swap sw[3];
 
     start(&f, _i);
     struct sql_object *t = object(&f, "n", "t");
-    ck_assert(write_three(&f, "1.json", sw).done);
+    ck_assert(write_three(&f, "1.json").done);
     ck_str(object(&f, "n", "t")->location, "s3://b/w/moved");
     ck_str(at(&f, "t"), "s3://b/w/n/t/metadata/1.json");
     ck_str(at(&f, "u"), "s3://b/w/n/u/metadata/1.json");
