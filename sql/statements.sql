@@ -239,15 +239,19 @@ SELECT $1, $5, id, 'swap',
 FROM moved
 RETURNING token
 
--- Rows that one transaction is to change, held in the order of their ids.
+-- Rows that one transaction is to change, held in the order in which they are named. LATERAL with a
+-- limit: one probe of the index for each, and no other order.
 -- name: object_hold.pg (warehouse, ids) -> id, metadata_location
-SELECT id, metadata_location FROM object
-WHERE warehouse_id = $1 AND id = ANY (CAST($2 AS BIGINT[])) AND namespace_id IS NOT NULL
-ORDER BY id FOR NO KEY UPDATE
+SELECT o.id, o.metadata_location
+FROM unnest(CAST($2 AS BIGINT[])) AS k (id)
+CROSS JOIN LATERAL (
+    SELECT y.id, y.metadata_location FROM object y
+    WHERE y.warehouse_id = $1 AND y.id = k.id AND y.namespace_id IS NOT NULL
+    LIMIT 1 FOR NO KEY UPDATE) o
 
 -- Swaps of many objects, each made or not made by itself: no row for one whose pointer moved, nor for
 -- one whose row somebody else holds, so that nobody waits for another's table. A token or a key that
--- is taken makes the whole statement fail. LATERAL with a limit: one probe of the index for each.
+-- is taken makes the whole statement fail. LATERAL with a limit, as above.
 -- name: object_swap_many.pg (warehouses, ids, olds, news, tokens, digests, principals, request_ids, times, keys, statuses, lifetimes) -> token
 WITH held AS (
     SELECT k.*, o.location

@@ -548,9 +548,12 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
     [STMT_OBJECT_HOLD] = {
         .name = "object_hold",
         .text[ENGINE_PG] =
-            "SELECT id, metadata_location FROM object\n"
-            "WHERE warehouse_id = $1 AND id = ANY (CAST($2 AS BIGINT[])) AND namespace_id IS NOT NULL\n"
-            "ORDER BY id FOR NO KEY UPDATE",
+            "SELECT o.id, o.metadata_location\n"
+            "FROM unnest(CAST($2 AS BIGINT[])) AS k (id)\n"
+            "CROSS JOIN LATERAL (\n"
+            "    SELECT y.id, y.metadata_location FROM object y\n"
+            "    WHERE y.warehouse_id = $1 AND y.id = k.id AND y.namespace_id IS NOT NULL\n"
+            "    LIMIT 1 FOR NO KEY UPDATE) o",
         .params = 2,
         .columns = 2,
         .column_names = object_hold_columns,

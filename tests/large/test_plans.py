@@ -140,7 +140,7 @@ def samples(full):
         "object_insert": (w, -1000000, path, "new", 1, "new", "l", "m", 0), "object_why": (w, path, name, uuid),
         "object_swap_one": swap, "object_swap_keyed": (*swap, "key-new", 200, 1000),
         "object_hold": (w, [some, some + 1, some + 2]),
-        "object_swap_many": tuple(map(list, zip(*(many(w, i) for i in (N // 2, 1, N))))),
+        "object_swap_many": tuple([x] for x in (*swap[:4], "token-new", *swap[5:], "key-new", 200, 1000)),
         "object_swap": (w, some, old, old + "x", "l"), "object_replace": (w, some, space, name, uuid, "l", "m"),
         "object_rename": (w, some, space, name, space, "new"), "object_delete": (w, some, space, name),
         "object_purge": (w, some, space, name, 1), "object_page": (w, path, 1, "", PAGE),
@@ -164,12 +164,6 @@ def samples(full):
         "job_get": (-7, "x"), "job_plan": (-7, "x", 1, ""), "job_note": (-7, "x", "p"),
         "lookup": ([w], [path], [name]),
     }
-
-
-def many(w, i):
-    """One swap of object_swap_many."""
-    old = f"file:///w/t/m{i}"
-    return w, -i, old, old + "x", f"token-new-{i}", "d", "", "r", 1, f"key-new-{i}", 200, 1000
 
 
 def test_every_statement_is_looked_at(full):
