@@ -28,28 +28,28 @@ struct waiter {
     enum { WAITS, TAKEN, LEADS } state;
     enum batch_end end; /* of one that was taken */
     sem_t woken;
-    STAILQ_ENTRY(waiter) link;
+    TAILQ_ENTRY(waiter) link;
 };
 
 void batch_init(struct batch *b)
 {
     pthread_mutex_init(&b->mutex, NULL);
-    STAILQ_INIT(&b->queue);
+    TAILQ_INIT(&b->queue);
 }
 
 void batch_fini(struct batch *b)
 {
-    assert(STAILQ_EMPTY(&b->queue) && b->away == 0);
+    assert(TAILQ_EMPTY(&b->queue) && b->away == 0);
     pthread_mutex_destroy(&b->mutex);
 }
 
 /* With the mutex held: out of the queue. */
 static struct waiter *take_first(struct batch *b)
 {
-    struct waiter *w = STAILQ_FIRST(&b->queue);
+    struct waiter *w = TAILQ_FIRST(&b->queue);
 
     if (w)
-        STAILQ_REMOVE_HEAD(&b->queue, link);
+        TAILQ_REMOVE(&b->queue, w, link);
     return w;
 }
 
@@ -145,25 +145,32 @@ static enum batch_end lead(struct sql *s, struct waiter *self)
     return self->end;
 }
 
-/* Waits until somebody has taken it, or it is to lead. */
+/* True: nobody has taken it so far, and now it goes itself. */
+static bool go_all_the_same(struct batch *b, struct waiter *w)
+{
+    pthread_mutex_lock(&b->mutex);
+    bool mine = w->state == WAITS;
+    if (mine) {
+        TAILQ_REMOVE(&b->queue, w, link);
+        w->state = LEADS;
+        b->away++;
+    }
+    pthread_mutex_unlock(&b->mutex);
+    return mine;
+}
+
+/* Waits until somebody has settled it, or it is to lead. */
 static void wait_for_turn(struct batch *b, struct waiter *w)
 {
     struct timespec until = thread_until(clock_mono_us() + PATIENCE_US);
     int rc;
 
-    while ((rc = sem_clockwait(&w->woken, CLOCK_MONOTONIC, &until)) != 0 && errno == EINTR)
-        ;
-    if (rc == 0)
+    do
+        rc = sem_clockwait(&w->woken, CLOCK_MONOTONIC, &until);
+    while (rc != 0 && errno == EINTR);
+    if (rc == 0 || go_all_the_same(b, w))
         return;
-    pthread_mutex_lock(&b->mutex);
-    bool mine = w->state == WAITS;
-    if (mine) {
-        STAILQ_REMOVE(&b->queue, w, waiter, link);
-        w->state = LEADS;
-        b->away++;
-    }
-    pthread_mutex_unlock(&b->mutex);
-    while (!mine && sem_wait(&w->woken) != 0)
+    while (sem_wait(&w->woken) != 0)
         ;
 }
 
@@ -175,7 +182,7 @@ enum batch_end batch_swap(struct sql *s, const struct sql_swap *swap)
     pthread_mutex_lock(&b->mutex);
     bool wait = b->away > 0;
     if (wait)
-        STAILQ_INSERT_TAIL(&b->queue, &self, link);
+        TAILQ_INSERT_TAIL(&b->queue, &self, link);
     else
         b->away++;
     if (wait)

@@ -39,8 +39,7 @@ MUST bool sql_schema_version(struct sql *s, int64_t *have, int64_t *want, struct
 /* One round trip. */
 MUST bool sql_ping(struct sql *s, struct err *err);
 
-/* --- who changes what: written with every change of a pointer or a name -------------------------
- */
+/* --- who changes what: written with every change of a pointer or a name ---- */
 
 /* The answer to a request that carries a key, kept in the transaction of what it did. */
 struct sql_idem {
@@ -62,8 +61,7 @@ struct sql_change {
     struct sql_idem *idem; /* NULL: the request carries no key */
 };
 
-/* --- warehouses ---------------------------------------------------------------------------------
- */
+/* --- warehouses ---- */
 
 struct sql_warehouse {
     int64_t id;
@@ -73,8 +71,7 @@ struct sql_warehouse {
     int64_t version; /* another one after every change */
 };
 
-/* --- namespaces: path = levels joined by 0x1F ----------------------------------------------------
- */
+/* --- namespaces: path = levels joined by 0x1F ---- */
 
 struct sql_ns {
     int64_t id;
@@ -102,8 +99,7 @@ MUST bool sql_ns_drop(struct sql *s, int64_t warehouse, struct str path,
 MUST bool sql_ns_page(struct arena *a, struct sql *s, int64_t warehouse, struct str parent,
     struct str after, size_t limit, struct str **names, size_t *n, bool *found, struct err *err);
 
-/* --- tables and views: one name space ------------------------------------------------------------
- */
+/* --- tables and views: one name space ---- */
 
 enum sql_kind { SQL_TABLE = 1, SQL_VIEW = 2 };
 

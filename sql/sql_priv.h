@@ -19,7 +19,7 @@ struct pool {
 /* batch.c: who waits to move a pointer together with others. */
 struct batch {
     pthread_mutex_t mutex;
-    STAILQ_HEAD(, waiter) queue;
+    TAILQ_HEAD(, waiter) queue;
     unsigned away; /* with the database */
 };
 
@@ -173,9 +173,9 @@ MUST bool swap_one(
     struct unit *u, const struct sql_swap *sw, enum sql_swap_result *out, struct err *err);
 /* Does only the pointer move? */
 bool swap_moves_in_place(const struct sql_swap *sw);
-/* Holds the rows of all, sorted by id, and moves those pointers of which only the pointer moves; the
- * others are left to do. *lost: the first whose pointer is not where it was, n: none. ERR_DB_UNIQUE:
- * a token is taken, and nothing can be done any more in this attempt. */
+/* Holds the rows of all, sorted by id, and moves those pointers of which only the pointer moves;
+ * the others are left to do. *lost: the first whose pointer is not where it was, n: none.
+ * ERR_DB_UNIQUE: a token is taken, and nothing can be done any more in this attempt. */
 MUST bool swap_several_in_place(struct unit *u, const struct sql_swap *const *swaps, size_t n,
     size_t *lost, enum sql_swap_result *out, struct err *err);
 /* Parameters of object_swap_many. */
