@@ -174,6 +174,15 @@ static void wait_for_turn(struct batch *b, struct waiter *w)
         ;
 }
 
+/* Who has settled it has held the mutex since. */
+static bool leads(struct batch *b, const struct waiter *w)
+{
+    pthread_mutex_lock(&b->mutex);
+    bool is = w->state == LEADS;
+    pthread_mutex_unlock(&b->mutex);
+    return is;
+}
+
 enum batch_end batch_swap(struct sql *s, const struct sql_swap *swap)
 {
     struct batch *b = &s->batch;
@@ -191,7 +200,7 @@ enum batch_end batch_swap(struct sql *s, const struct sql_swap *swap)
     if (!wait)
         return BATCH_ALONE;
     wait_for_turn(b, &self);
-    enum batch_end end = self.state == LEADS ? lead(s, &self) : self.end;
+    enum batch_end end = leads(b, &self) ? lead(s, &self) : self.end;
     sem_destroy(&self.woken);
     return end;
 }
