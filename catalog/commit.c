@@ -205,6 +205,7 @@ static bool commit_create(const struct commit *r, struct loaded *out, struct err
     struct sql_new_object o = {
         .warehouse = r->c->warehouse.id,
         .ns = r->id->ns,
+        .ns_id = ns->id,
         .name = r->id->name,
         .kind = SQL_TABLE,
         .uuid = d->head.uuid,

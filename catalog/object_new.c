@@ -28,18 +28,16 @@ bool object__name_free(const struct act *act, const struct ident *id, enum new_o
 {
     struct arena *a = act->a;
     struct catalog *c = act->c;
-    if (!sql_ns_get(a, c->sql, c->warehouse.id, id->ns, ns, err))
+    struct sql_room room;
+    if (!sql_object_room(a, c->sql, c->warehouse.id, id->ns, id->name, &room, err))
         return catalog__change_failed(err);
-    if (!*ns)
+    *ns = room.ns;
+    if (!room.ns)
         return catalog__no_such_namespace(a, id->ns, err);
-    bool ns_found;
-    struct sql_object *row;
-    if (!sql_object_get(a, c->sql, c->warehouse.id, id->ns, id->name, &ns_found, &row, err))
-        return catalog__change_failed(err);
     /* A staged create reserves no name; a view in its way is found out by the commit. */
-    if (!row || (as == NEW_STAGED && row->kind != act->kind))
+    if (!room.taken || (as == NEW_STAGED && room.taken_by != act->kind))
         return true;
-    return taken(act, id, row->kind, as, err);
+    return taken(act, id, room.taken_by, as, err);
 }
 
 void object__make_dirs(struct arena *a, struct catalog *c, struct str location)
@@ -231,8 +229,8 @@ static bool new_ident(
     return ident_name_check(out->name, what, err) || err_where(err, "/name");
 }
 
-static bool write_and_insert(const struct act *act, const struct ident *id, struct draft *d,
-    const struct sql_place *place, struct loaded *out, struct err *err)
+static bool write_and_insert(const struct act *act, const struct ident *id, int64_t ns_id,
+    struct draft *d, const struct sql_place *place, struct loaded *out, struct err *err)
 {
     struct written w;
     TRY(object__write(act->a, act->c, d, &w, err));
@@ -241,6 +239,7 @@ static bool write_and_insert(const struct act *act, const struct ident *id, stru
     struct sql_new_object o = {
         .warehouse = act->c->warehouse.id,
         .ns = id->ns,
+        .ns_id = ns_id,
         .name = id->name,
         .kind = act->kind,
         .uuid = d->head.uuid,
@@ -275,7 +274,7 @@ bool object__create(
                               : draft_create(act->a, body, unknown, &d, err));
     TRY(new_location(act, row, id.name, body, d, &place, err));
     return staged ? create_staged(act, body, d, &place, out, err)
-                  : write_and_insert(act, &id, d, &place, out, err);
+                  : write_and_insert(act, &id, row->id, d, &place, out, err);
 }
 
 /* --- from a file -------------------------------------------------------------------------------

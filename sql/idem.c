@@ -27,6 +27,13 @@ bool sql_idem_get(struct arena *a, struct sql *s, int64_t warehouse, struct str 
     return true;
 }
 
+struct str idem_answer(const struct sql_idem *k, struct str metadata_location)
+{
+    const struct str none = {NULL, 0};
+
+    return k->answer.p ? k->answer : k->status == 200 ? metadata_location : none;
+}
+
 struct put {
     struct param p[8];
 };
@@ -36,12 +43,12 @@ static struct put put_of(
 {
     const struct sql_idem *k = by->idem;
     const struct str none = {NULL, 0};
-    struct str answer = k->answer.p ? k->answer : k->status == 200 ? metadata_location : none;
 
     return (struct put){
         {number_param(warehouse), text_param(scope(by->principal)), text_param(k->key),
          text_param(k->digest), object ? number_param(object) : text_param(none),
-         number_param(k->status), text_param(answer), number_param(k->lifetime_ms)}
+         number_param(k->status), text_param(idem_answer(k, metadata_location)),
+         number_param(k->lifetime_ms)}
     };
 }
 

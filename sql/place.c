@@ -14,6 +14,13 @@ static size_t folder_end(struct str path, size_t n)
     return n > 0 ? n - 1 : 0;
 }
 
+struct str place_folder(const struct sql_place *place)
+{
+    size_t n = folder_end(place->path, place->path.n);
+
+    return n > 0 ? str_sub(place->path, 0, n) : (struct str){NULL, 0};
+}
+
 static bool insert_row(struct unit *u, const struct sql_place *at, struct str parent,
     struct param object, bool *inserted, struct err *err)
 {

@@ -121,6 +121,15 @@ struct sql_name {
 MUST bool sql_object_get_all(struct arena *a, struct sql *s, int64_t warehouse,
     const struct sql_name *names, size_t n, struct sql_object **out, struct err *err);
 
+/* The room for a new object. */
+struct sql_room {
+    struct sql_ns *ns; /* NULL: there is none */
+    bool taken;        /* something has the name */
+    enum sql_kind taken_by;
+};
+MUST bool sql_object_room(struct arena *a, struct sql *s, int64_t warehouse, struct str ns,
+    struct str name, struct sql_room *out, struct err *err);
+
 /* Where an object lies, for the rule that no live table's location is or contains another's. Both
  * are normalised, so that one place has one form in all warehouses. */
 struct sql_place {
@@ -130,6 +139,7 @@ struct sql_place {
 struct sql_new_object {
     int64_t warehouse;
     struct str ns, name;
+    int64_t ns_id; /* the namespace's as it was found; 0: nobody has looked */
     enum sql_kind kind;
     struct str uuid, location, metadata_location;
     struct sql_place place;

@@ -165,6 +165,17 @@ MUST bool object_find(struct unit *u, struct str ns, struct str name, int64_t *n
 /* *kept false: the key is taken. */
 MUST bool idem_keep(
     struct unit *u, int64_t object, struct str metadata_location, bool *kept, struct err *err);
+/* What is kept of the answer to a request that made or moved a pointer. */
+struct str idem_answer(const struct sql_idem *k, struct str metadata_location);
+
+/* Makes the object in one statement. *made false: something is in the way, or the statement does
+ * not fit; the transaction will tell. *unclear: one was sent before and its answer lost. */
+MUST bool object_insert_quick(struct sql *s, const struct sql_new_object *o,
+    const struct sql_change *by, bool *made, bool *unclear, struct err *err);
+/* For what was unclear and then refused: it is certain that it was not made and never will be, or
+ * ERR_OUTCOME_UNKNOWN. */
+MUST bool object_insert_settle(
+    struct sql *s, const struct sql_new_object *o, const struct sql_change *by, struct err *err);
 
 /* Rows of changes tell where a file is by what follows the object's location, which it leaves. */
 MUST bool swap_leave_location(
@@ -207,6 +218,8 @@ struct span {
     struct str at, low, high;
 };
 struct span place_span(struct arena *a, struct str path);
+/* The folder that the place is in; absent: it is at the top. */
+struct str place_folder(const struct sql_place *place);
 
 /* Occupies a place, or finds it taken. */
 MUST bool place_occupy(

@@ -177,6 +177,22 @@ FROM namespace n
 LEFT JOIN object o ON o.warehouse_id = n.warehouse_id AND o.namespace_id = n.id AND o.name = $3
 WHERE n.warehouse_id = $1 AND n.path = $2
 
+-- What a new object needs to know: its namespace (no row: there is none), and what has its name.
+-- name: object_room.pg (warehouse, path, name) -> id, version, path, properties, kind
+SELECT n.id, n.version, n.path, n.properties, o.kind
+FROM namespace n
+LEFT JOIN LATERAL (
+    SELECT y.kind FROM object y
+    WHERE y.warehouse_id = $1 AND y.namespace_id = n.id AND y.name = $3 LIMIT 1) o
+    ON TRUE
+WHERE n.warehouse_id = $1 AND n.path = $2
+
+-- name: object_room.lite (warehouse, path, name) -> id, version, path, properties, kind
+SELECT n.id, n.version, n.path, n.properties, o.kind
+FROM namespace n
+LEFT JOIN object o ON o.warehouse_id = n.warehouse_id AND o.namespace_id = n.id AND o.name = $3
+WHERE n.warehouse_id = $1 AND n.path = $2
+
 -- name: object_by_id (warehouse, id) -> location, metadata_location
 SELECT location, metadata_location FROM object
 WHERE warehouse_id = $1 AND id = $2 AND namespace_id IS NOT NULL
@@ -188,6 +204,44 @@ SELECT $1, $2, n.id, $4, $5, $6, $7, $8, $9 FROM namespace n
 WHERE n.warehouse_id = $1 AND n.path = $3
 ON CONFLICT DO NOTHING
 RETURNING id
+
+-- A new object with its place, its change row and, where $21 is there, the answer to the request's
+-- key: one statement outside a transaction, for a folder that has a row. The row is locked, so that
+-- it is a folder's until the end: nobody can make an object's of it, nor of one above it, to which
+-- it is linked. What is at the place or above, whosever base lies between, or below it, is in the
+-- way; then, as when somebody else is faster, the statement does nothing or fails, and the
+-- transaction finds out why.
+-- name: object_insert_one.pg (warehouse, id, namespace, name, kind, uuid, location, metadata_location, authority, place, folder, upwards, low, high, token, relative, digest, principal, request_id, at_ms, key, key_digest, status, answer, lifetime_ms) -> token
+WITH room AS (
+    SELECT f.path FROM location f
+    WHERE f.authority = $9 AND f.path = $11 AND f.object_id IS NULL
+        AND (SELECT count(*) FROM location l
+            WHERE l.authority = $9 AND l.path = ANY (CAST($12 AS TEXT[]))
+                AND (l.path = $10 OR l.object_id IS NOT NULL)) = 0
+        AND (SELECT b.path FROM location b
+            WHERE b.authority = $9 AND b.path > $13 AND b.path < $14 LIMIT 1) IS NULL
+    FOR KEY SHARE
+), made AS (
+    INSERT INTO object
+        (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM room
+    ON CONFLICT DO NOTHING
+    RETURNING id
+), placed AS (
+    INSERT INTO location (authority, path, parent_path, warehouse_id, object_id)
+    SELECT $9, $10, $11, $1, id FROM made
+    RETURNING object_id
+), kept AS (
+    INSERT INTO idempotency
+        (warehouse_id, principal, request_key, digest, object_id, status, answer, expires_ms)
+    SELECT $1, coalesce($18, ''), CAST($21 AS TEXT), $22, object_id, CAST($23 AS BIGINT), $24,
+        now_ms() + CAST($25 AS BIGINT)
+    FROM placed WHERE CAST($21 AS TEXT) IS NOT NULL
+)
+INSERT INTO change
+    (warehouse_id, token, object_id, kind, metadata_location, digest, principal, request_id, at_ms)
+SELECT $1, $15, object_id, 'create', $16, $17, $18, $19, $20 FROM placed
+RETURNING token
 
 -- Why object_insert made no row.
 -- name: object_why (warehouse, path, name, uuid) -> namespace, kind, twin

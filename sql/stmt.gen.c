@@ -22,8 +22,10 @@ static const char *const ns_delete_columns[] = {"id"};
 static const char *const ns_page_columns[] = {"name"};
 static const char *const ns_page_root_columns[] = {"name"};
 static const char *const object_get_columns[] = {"namespace", "id", "kind", "uuid", "location", "metadata_location"};
+static const char *const object_room_columns[] = {"id", "version", "path", "properties", "kind"};
 static const char *const object_by_id_columns[] = {"location", "metadata_location"};
 static const char *const object_insert_columns[] = {"id"};
+static const char *const object_insert_one_columns[] = {"token"};
 static const char *const object_why_columns[] = {"namespace", "kind", "twin"};
 static const char *const object_swap_one_columns[] = {"token"};
 static const char *const object_swap_keyed_columns[] = {"token"};
@@ -445,6 +447,25 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .columns = 6,
         .column_names = object_get_columns,
     },
+    [STMT_OBJECT_ROOM] = {
+        .name = "object_room",
+        .text[ENGINE_PG] =
+            "SELECT n.id, n.version, n.path, n.properties, o.kind\n"
+            "FROM namespace n\n"
+            "LEFT JOIN LATERAL (\n"
+            "    SELECT y.kind FROM object y\n"
+            "    WHERE y.warehouse_id = $1 AND y.namespace_id = n.id AND y.name = $3 LIMIT 1) o\n"
+            "    ON TRUE\n"
+            "WHERE n.warehouse_id = $1 AND n.path = $2",
+        .text[ENGINE_LITE] =
+            "SELECT n.id, n.version, n.path, n.properties, o.kind\n"
+            "FROM namespace n\n"
+            "LEFT JOIN object o ON o.warehouse_id = n.warehouse_id AND o.namespace_id = n.id AND o.name = $3\n"
+            "WHERE n.warehouse_id = $1 AND n.path = $2",
+        .params = 3,
+        .columns = 5,
+        .column_names = object_room_columns,
+    },
     [STMT_OBJECT_BY_ID] = {
         .name = "object_by_id",
         .text[ENGINE_PG] =
@@ -476,6 +497,43 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .params = 9,
         .columns = 1,
         .column_names = object_insert_columns,
+    },
+    [STMT_OBJECT_INSERT_ONE] = {
+        .name = "object_insert_one",
+        .text[ENGINE_PG] =
+            "WITH room AS (\n"
+            "    SELECT f.path FROM location f\n"
+            "    WHERE f.authority = $9 AND f.path = $11 AND f.object_id IS NULL\n"
+            "        AND (SELECT count(*) FROM location l\n"
+            "            WHERE l.authority = $9 AND l.path = ANY (CAST($12 AS TEXT[]))\n"
+            "                AND (l.path = $10 OR l.object_id IS NOT NULL)) = 0\n"
+            "        AND (SELECT b.path FROM location b\n"
+            "            WHERE b.authority = $9 AND b.path > $13 AND b.path < $14 LIMIT 1) IS NULL\n"
+            "    FOR KEY SHARE\n"
+            "), made AS (\n"
+            "    INSERT INTO object\n"
+            "        (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location)\n"
+            "    SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM room\n"
+            "    ON CONFLICT DO NOTHING\n"
+            "    RETURNING id\n"
+            "), placed AS (\n"
+            "    INSERT INTO location (authority, path, parent_path, warehouse_id, object_id)\n"
+            "    SELECT $9, $10, $11, $1, id FROM made\n"
+            "    RETURNING object_id\n"
+            "), kept AS (\n"
+            "    INSERT INTO idempotency\n"
+            "        (warehouse_id, principal, request_key, digest, object_id, status, answer, expires_ms)\n"
+            "    SELECT $1, coalesce($18, ''), CAST($21 AS TEXT), $22, object_id, CAST($23 AS BIGINT), $24,\n"
+            "        CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) + CAST($25 AS BIGINT)\n"
+            "    FROM placed WHERE CAST($21 AS TEXT) IS NOT NULL\n"
+            ")\n"
+            "INSERT INTO change\n"
+            "    (warehouse_id, token, object_id, kind, metadata_location, digest, principal, request_id, at_ms)\n"
+            "SELECT $1, $15, object_id, 'create', $16, $17, $18, $19, $20 FROM placed\n"
+            "RETURNING token",
+        .params = 25,
+        .columns = 1,
+        .column_names = object_insert_one_columns,
     },
     [STMT_OBJECT_WHY] = {
         .name = "object_why",

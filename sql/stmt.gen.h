@@ -36,8 +36,10 @@ enum stmt {
     STMT_NS_PAGE, /* warehouse, parent_path, after, limit */
     STMT_NS_PAGE_ROOT, /* warehouse, after, limit */
     STMT_OBJECT_GET, /* warehouse, path, name */
+    STMT_OBJECT_ROOM, /* warehouse, path, name */
     STMT_OBJECT_BY_ID, /* warehouse, id */
     STMT_OBJECT_INSERT, /* warehouse, id, path, name, kind, uuid, location, metadata_location, replaced */
+    STMT_OBJECT_INSERT_ONE, /* warehouse, id, namespace, name, kind, uuid, location, metadata_location, authority, place, folder, upwards, low, high, token, relative, digest, principal, request_id, at_ms, key, key_digest, status, answer, lifetime_ms */
     STMT_OBJECT_WHY, /* warehouse, path, name, uuid */
     STMT_OBJECT_SWAP_ONE, /* warehouse, id, old, new, token, digest, principal, request_id, at_ms */
     STMT_OBJECT_SWAP_KEYED, /* warehouse, id, old, new, token, digest, principal, request_id, at_ms, key, status, lifetime_ms */
@@ -117,8 +119,10 @@ enum { NS_DELETE_ID };
 enum { NS_PAGE_NAME };
 enum { NS_PAGE_ROOT_NAME };
 enum { OBJECT_GET_NAMESPACE, OBJECT_GET_ID, OBJECT_GET_KIND, OBJECT_GET_UUID, OBJECT_GET_LOCATION, OBJECT_GET_METADATA_LOCATION };
+enum { OBJECT_ROOM_ID, OBJECT_ROOM_VERSION, OBJECT_ROOM_PATH, OBJECT_ROOM_PROPERTIES, OBJECT_ROOM_KIND };
 enum { OBJECT_BY_ID_LOCATION, OBJECT_BY_ID_METADATA_LOCATION };
 enum { OBJECT_INSERT_ID };
+enum { OBJECT_INSERT_ONE_TOKEN };
 enum { OBJECT_WHY_NAMESPACE, OBJECT_WHY_KIND, OBJECT_WHY_TWIN };
 enum { OBJECT_SWAP_ONE_TOKEN };
 enum { OBJECT_SWAP_KEYED_TOKEN };
@@ -169,7 +173,7 @@ enum { JOB_PLAN_DUE };
 enum { JOB_NOTE_DUE };
 enum { LOOKUP_I, LOOKUP_NAMESPACE, LOOKUP_VERSION, LOOKUP_PATH, LOOKUP_PROPERTIES, LOOKUP_ID, LOOKUP_KIND, LOOKUP_UUID, LOOKUP_LOCATION, LOOKUP_METADATA_LOCATION };
 
-enum { STMT_PARAMS_MAX = 17 };
+enum { STMT_PARAMS_MAX = 25 };
 
 enum engine { ENGINE_PG, ENGINE_LITE, ENGINE_COUNT };
 

@@ -82,6 +82,26 @@ bool sql_object_get_all(struct arena *a, struct sql *s, int64_t warehouse,
     return true;
 }
 
+bool sql_object_room(struct arena *a, struct sql *s, int64_t warehouse, struct str ns,
+    struct str name, struct sql_room *out, struct err *err)
+{
+    const struct param p[] = {number_param(warehouse), text_param(ns), text_param(name)};
+    struct rows rows;
+
+    *out = (struct sql_room){0};
+    TRY(sql__read(a, s, STMT_OBJECT_ROOM, p, &rows, err));
+    if (rows.n == 0)
+        return true;
+    out->ns = ARENA_NEW(a, struct sql_ns);
+    out->ns->id = rows_i64(&rows, 0, OBJECT_ROOM_ID);
+    out->ns->version = rows_i64(&rows, 0, OBJECT_ROOM_VERSION);
+    out->ns->path = rows_str(&rows, 0, OBJECT_ROOM_PATH);
+    out->ns->properties = rows_str(&rows, 0, OBJECT_ROOM_PROPERTIES);
+    out->taken = rows_str(&rows, 0, OBJECT_ROOM_KIND).p != NULL;
+    out->taken_by = out->taken ? (enum sql_kind)rows_i64(&rows, 0, OBJECT_ROOM_KIND) : SQL_TABLE;
+    return true;
+}
+
 bool object_find(struct unit *u, struct str ns, struct str name, int64_t *ns_id,
     struct sql_object **out, struct err *err)
 {

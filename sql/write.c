@@ -102,9 +102,20 @@ bool sql_object_insert(struct sql *s, const struct sql_new_object *o, const stru
     enum sql_insert_result *out, enum sql_kind *taken_by, struct err *err)
 {
     struct insertion w = {.o = o};
-    struct unit u = {.s = s, .by = by, .warehouse = o->warehouse, .effect = EFFECT_SWAP};
+    bool made, unclear;
 
-    TRY(sql__unit(&u, insert, &w, err));
+    *out = SQL_INSERTED;
+    TRY(object_insert_quick(s, o, by, &made, &unclear, err));
+    if (made)
+        return true;
+    struct unit u = {
+        .s = s, .by = by, .warehouse = o->warehouse, .effect = EFFECT_SWAP, .unclear = unclear};
+    bool ok = sql__unit(&u, insert, &w, err);
+    bool refused = ok ? w.result != SQL_INSERTED : err->kind != ERR_OUTCOME_UNKNOWN;
+    if (unclear && refused)
+        TRY(object_insert_settle(s, o, by, err));
+    if (!ok)
+        return false;
     *out = w.result;
     if (w.result == SQL_NAME_TAKEN)
         *taken_by = w.taken_by;
