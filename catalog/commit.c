@@ -200,8 +200,7 @@ static bool commit_create(const struct commit *r, struct loaded *out, struct err
     TRY(updates_apply(d, r->updates, err));
     TRY(draft_check_complete(d, err));
     TRY(moved_place(r, d, &place, err));
-    TRY(object__write(r->a, r->c, d, &w, err));
-    object__make_dirs(r->a, r->c, d->head.location);
+    TRY(object__write_first(r->a, r->c, SQL_TABLE, d, &w, err));
     struct sql_new_object o = {
         .warehouse = r->c->warehouse.id,
         .ns = r->id->ns,

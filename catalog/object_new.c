@@ -10,6 +10,8 @@
 #include "token.h"
 #include "uuid.h"
 
+#define DATA_FOLDER "data"
+
 static bool taken(const struct act *act, const struct ident *id, enum sql_kind by,
     enum new_object as, struct err *err)
 {
@@ -42,7 +44,7 @@ bool object__name_free(const struct act *act, const struct ident *id, enum new_o
 
 void object__make_dirs(struct arena *a, struct catalog *c, struct str location)
 {
-    static const char *const folders[] = {"metadata", "data"};
+    static const char *const folders[] = {"metadata", DATA_FOLDER};
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
         struct err ignored;
         if (!store_make_dir(
@@ -73,6 +75,16 @@ static bool next_file(struct arena *a, const struct catalog *c, struct draft *d,
     TRY(uris__check(a, c, d, err));
     return store_check(a, c->store, w->location, err) ||
            err_as(err, ERR_INVALID_ARGUMENT); /* write.metadata.path has led elsewhere before */
+}
+
+/* LOCATION/FOLDER/NAME, as it is unless write.metadata.path says otherwise. */
+static bool lies_right_in(struct str location, struct str uri)
+{
+    if (!str_starts(uri, location) || uri.n == location.n || uri.p[location.n] != '/')
+        return false;
+    struct str rest = str_sub(uri, location.n + 1, uri.n - location.n - 1);
+    (void)str_cut(&rest, '/');
+    return rest.p && !memchr(rest.p, '/', rest.n);
 }
 
 bool object__finish(struct arena *a, struct catalog *c, struct draft *d, struct written *out,
@@ -109,6 +121,28 @@ bool object__write(
     struct store_file f;
     TRY(object__finish(a, c, d, out, &f, err));
     if (store_put_new(c->store, f.uri, f.pieces, f.n, f.content_type, err))
+        return true;
+    metadata_unref(&out->metadata);
+    return object__write_failed(f.uri, err);
+}
+
+static bool put_first(struct arena *a, struct catalog *c, struct str location, const char *beside,
+    const struct store_file *f, struct err *err)
+{
+    if (lies_right_in(location, f->uri))
+        return store_put_first(c->store, f, beside, err);
+    TRY(store_put_new(c->store, f->uri, f->pieces, f->n, f->content_type, err));
+    if (beside)
+        object__make_dirs(a, c, location);
+    return true;
+}
+
+bool object__write_first(struct arena *a, struct catalog *c, enum sql_kind kind, struct draft *d,
+    struct written *out, struct err *err)
+{
+    struct store_file f;
+    TRY(object__finish(a, c, d, out, &f, err));
+    if (put_first(a, c, d->head.location, kind == SQL_TABLE ? DATA_FOLDER : NULL, &f, err))
         return true;
     metadata_unref(&out->metadata);
     return object__write_failed(f.uri, err);
@@ -233,9 +267,7 @@ static bool write_and_insert(const struct act *act, const struct ident *id, int6
     struct draft *d, const struct sql_place *place, struct loaded *out, struct err *err)
 {
     struct written w;
-    TRY(object__write(act->a, act->c, d, &w, err));
-    if (act->kind == SQL_TABLE)
-        object__make_dirs(act->a, act->c, d->head.location);
+    TRY(object__write_first(act->a, act->c, act->kind, d, &w, err));
     struct sql_new_object o = {
         .warehouse = act->c->warehouse.id,
         .ns = id->ns,

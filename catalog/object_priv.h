@@ -48,6 +48,9 @@ bool object__write_failed(struct str location, struct err *err);
  * refuses: nothing was changed then. */
 MUST bool object__write(
     struct arena *a, struct catalog *c, struct draft *d, struct written *out, struct err *err);
+/* The same for the first file of a new object, with the folders that clients expect. */
+MUST bool object__write_first(struct arena *a, struct catalog *c, enum sql_kind kind,
+    struct draft *d, struct written *out, struct err *err);
 /* The change it was written for certainly did not happen. */
 void object__discard(struct catalog *c, struct written *w);
 /* The change happened: the metadata goes to the cache and, borrowed, to the caller. */
@@ -71,7 +74,8 @@ const char *object__word(enum sql_kind kind); /* "table", "view" */
  * ERR_INVALID_ARGUMENT when it is of the other kind. */
 MUST bool object__metadata(struct arena *a, struct catalog *c, enum sql_kind kind,
     struct str location, const struct metadata **out, struct err *err);
-/* metadata and data folders, on stores that have folders. Their absence harms only some clients. */
+/* metadata and data folders of a table, on stores that have folders. Their absence harms only some
+ * clients. */
 void object__make_dirs(struct arena *a, struct catalog *c, struct str location);
 
 /* A commit that loses its swap to others is tried again, requirements and all. */

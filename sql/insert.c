@@ -2,6 +2,7 @@
  * has a row already, as it has for all but the first table of a namespace. */
 #include "sql_priv.h"
 
+#include "buf.h"
 #include "clock.h"
 #include "fault.h"
 #include "sql_sweep.h"

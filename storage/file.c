@@ -439,6 +439,13 @@ static int put_renamed(int dir, const char *name, const struct str *pieces, size
     return there ? settle(dir, fd, name) : e;
 }
 
+/* 0, or an errno. */
+static int put_in(int dir, const char *name, const struct str *pieces, size_t n)
+{
+    int e = put_unnamed(dir, name, pieces, n);
+    return e == EOPNOTSUPP ? put_renamed(dir, name, pieces, n) : e;
+}
+
 static bool file_put_new(struct store *s, const struct place *p, const struct str *pieces, size_t n,
     const char *content_type, struct err *err)
 {
@@ -451,9 +458,58 @@ static bool file_put_new(struct store *s, const struct place *p, const struct st
     AUTO(fd_close) int dir = open_making(p->root, folder);
     if (dir < 0)
         return fail_write(err, p->uri, errno);
-    int e = put_unnamed(dir, name, pieces, n);
-    if (e == EOPNOTSUPP)
-        e = put_renamed(dir, name, pieces, n);
+    int e = put_in(dir, name, pieces, n);
+    return e == 0 || fail_write(err, p->uri, e);
+}
+
+/* Opens a folder in another, made if it is not there and not durable then. */
+static int make_in(int dir, const char *name)
+{
+    if (mkdirat(dir, name, FOLDER_MODE) < 0 && errno != EEXIST)
+        return -1;
+    return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* The first file of a new place, and the folders that are made for it. */
+struct first {
+    const char *place, *folder, *name, *beside;
+    const struct store_file *file;
+};
+
+/* The folders of a new place are nobody else's yet. So they become durable once everything is in
+ * them, from the file upwards, and not one by one. */
+static int put_first(int above, const struct first *f)
+{
+    AUTO(fd_close) int top = make_in(above, f->place);
+    AUTO(fd_close) int dir = top < 0 ? -1 : make_in(top, f->folder);
+    if (dir < 0)
+        return errno;
+    if (f->beside)
+        (void)mkdirat(top, f->beside, FOLDER_MODE); /* its absence harms only some clients */
+    int e = put_in(dir, f->name, f->file->pieces, f->file->n);
+    if (e != 0 || (fsync(top) == 0 && fsync(above) == 0))
+        return e;
+    e = errno;
+    (void)unlinkat(dir, f->name, 0);
+    return e;
+}
+
+/* What is above the place may be in use already, and is durable before anything is in it. */
+static bool file_put_first(struct store *s, const struct place *p, const struct store_file *file,
+    const char *beside, struct err *err)
+{
+    (void)s;
+    char folder[URI_TEXT], place[URI_TEXT], above[URI_TEXT];
+    struct first f = {.beside = beside, .file = file};
+    f.name = split_name(p->rel, folder);
+    f.folder = split_name(folder, place);
+    f.place = split_name(place, above);
+    if (!*f.name || !*f.folder || !*f.place)
+        return fail(err, "write", p->uri, EEXIST);
+    AUTO(fd_close) int dir = open_making(p->root, above);
+    if (dir < 0)
+        return fail_write(err, p->uri, errno);
+    int e = put_first(dir, &f);
     return e == 0 || fail_write(err, p->uri, e);
 }
 
@@ -637,6 +693,7 @@ const struct store_ops store__file_ops = {
     .get = file_get,
     .put_new = file_put_new,
     .put_all = file_put_all,
+    .put_first = file_put_first,
     .remove = file_remove,
     .exists = file_exists,
     .make_dir = file_make_dir,

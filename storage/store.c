@@ -203,6 +203,13 @@ static bool put_fails(struct str uri, struct err *err)
     return false;
 }
 
+static bool put_done(bool ok, int64_t start)
+{
+    if (ok && FAULT(STORE_PUT_AFTER_WRITE))
+        _exit(137);
+    return finish(ok, start);
+}
+
 bool store_put_new(struct store *s, struct str uri, const struct str *pieces, size_t n,
     const char *content_type, struct err *err)
 {
@@ -211,10 +218,7 @@ bool store_put_new(struct store *s, struct str uri, const struct str *pieces, si
     TRY(begin(s, uri, &p, &start, err));
     if (put_fails(uri, err))
         return false;
-    bool ok = p.root->ops->put_new(s, &p, pieces, n, content_type, err);
-    if (ok && FAULT(STORE_PUT_AFTER_WRITE))
-        _exit(137);
-    return finish(ok, start);
+    return put_done(p.root->ops->put_new(s, &p, pieces, n, content_type, err), start);
 }
 
 static bool put_one_by_one(
@@ -248,8 +252,7 @@ static bool put_some(
         sound++;
     bool ok = ops->put_all(s, places, files, sound, at, err);
     for (size_t i = 0; i < sound; i++)
-        if (finish(ok, start) && FAULT(STORE_PUT_AFTER_WRITE))
-            _exit(137);
+        (void)put_done(ok, start);
     if (ok)
         *at = sound;
     return ok && sound == n;
@@ -266,6 +269,21 @@ bool store_put_all(struct store *s, struct store_file *files, size_t n, size_t *
             return false;
     }
     return true;
+}
+
+/* A store without folders has nothing to do for the first. */
+bool store_put_first(
+    struct store *s, const struct store_file *f, const char *beside, struct err *err)
+{
+    struct place p;
+    int64_t start;
+    TRY(begin(s, f->uri, &p, &start, err));
+    const struct store_ops *ops = p.root->ops;
+    if (put_fails(f->uri, err))
+        return false;
+    return put_done(ops->put_first ? ops->put_first(s, &p, f, beside, err)
+                                   : ops->put_new(s, &p, f->pieces, f->n, f->content_type, err),
+        start);
 }
 
 bool store_delete(struct store *s, struct str uri, struct err *err)

@@ -154,6 +154,11 @@ struct store_file {
 };
 MUST bool store_put_all(
     struct store *s, struct store_file *files, size_t n, size_t *at, struct err *err);
+/* The same for the first file of a new place, PLACE/FOLDER/NAME. Where a store has folders, the
+ * place also gets the folder `beside` (NULL: none), which clients expect, and all becomes durable
+ * at once. */
+MUST bool store_put_first(
+    struct store *s, const struct store_file *f, const char *beside, struct err *err);
 /* Deleting what is not there succeeds. */
 MUST bool store_delete(struct store *s, struct str uri, struct err *err);
 MUST bool store_exists(struct store *s, struct str uri, bool *out, struct err *err);

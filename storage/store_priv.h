@@ -71,6 +71,9 @@ struct store_ops {
     /* At most PUT_AT_ONCE of store_put_all's, with their places; NULL: one by one is as good. */
     bool (*put_all)(struct store *s, const struct place *p, struct store_file *files, size_t n,
         size_t *at, struct err *err);
+    /* store_put_first's; NULL: the store has no folders. */
+    bool (*put_first)(struct store *s, const struct place *p, const struct store_file *f,
+        const char *beside, struct err *err);
     bool (*remove)(struct store *s, const struct place *p, struct err *err);
     bool (*exists)(struct store *s, const struct place *p, bool *out, struct err *err);
     bool (*make_dir)(struct store *s, const struct place *p, struct err *err);
