@@ -465,9 +465,14 @@ static bool file_put_new(struct store *s, const struct place *p, const struct st
 /* Opens a folder in another, made if it is not there and not durable then. */
 static int make_in(int dir, const char *name)
 {
+    struct stat st;
     if (mkdirat(dir, name, FOLDER_MODE) < 0 && errno != EEXIST)
         return -1;
-    return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOTDIR)
+        errno = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode) ? ELOOP
+                                                                                         : ENOTDIR;
+    return fd;
 }
 
 /* The first file of a new place, and the folders that are made for it. */

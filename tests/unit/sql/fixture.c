@@ -166,11 +166,15 @@ struct sql_new_object new_object_at(
 {
     char uuid[UUID_TEXT + 1];
 
+    struct sql_ns *there;
+
     uuid_v4(uuid);
+    ck_ok(f, sql_ns_get(f->a, f->s, f->warehouse, str_from(ns), &there, &f->err));
     struct str location = arena_printf(f->a, "s3://b/%s", path);
     return (struct sql_new_object){
         .warehouse = f->warehouse,
         .ns = arena_dup(f->a, str_from(ns)),
+        .ns_id = there ? there->id : 0,
         .name = arena_dup(f->a, str_from(name)),
         .kind = SQL_TABLE,
         .uuid = arena_dup(f->a, str_from(uuid)),

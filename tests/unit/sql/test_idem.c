@@ -366,7 +366,11 @@ static void check_lost(const struct verb *verb, enum proxy_trick trick)
         f.schema);
     f.s = fixture_sql(&f, database);
     struct sql_change change = keyed(&f, &k, "k", LONG_MS);
-    proxy_arm(proxy, trick, verb->go == go_swap ? "object_swap_keyed" : "commit", 1, NULL, NULL);
+    proxy_arm(proxy, trick,
+        verb->go == go_swap     ? "object_swap_keyed"
+        : verb->go == go_insert ? "object_insert_one"
+                                : "commit",
+        1, NULL, NULL);
     ck_ok(&f, verb->go(&f, &change));
     ck_assert_msg(proxy_hits(proxy) == 1 && k.kept, "%s", verb->name);
     ck_assert_msg(get(&f, "k"), "%s", verb->name);

@@ -143,6 +143,85 @@ START_TEST(test_settle_swap__deadline_passed_is_unknown)
 }
 END_TEST
 
+/* --- one insert, one statement --- */
+
+static enum sql_insert_result create(struct scene *sc, const struct sql_change *change)
+{
+    struct fixture *f = &sc->f;
+    struct sql_new_object o = new_object(f, "n", "new");
+    enum sql_insert_result result;
+    enum sql_kind taken_by;
+
+    ck_ok(f, sql_object_insert(f->s, &o, change, &result, &taken_by, &f->err));
+    return result;
+}
+
+START_TEST(test_settle_insert__answer_lost_is_applied_once)
+{
+    struct scene sc;
+
+    start(&sc);
+    struct sql_change change = by(&sc.f);
+    proxy_arm(sc.proxy, losses[_i], "object_insert_one", 2, NULL, NULL);
+    ck_assert_int_eq(create(&sc, &change), SQL_INSERTED);
+    ck_assert_int_ge(proxy_hits(sc.proxy), 1);
+    proxy_release(sc.proxy, PROXY_DELIVER);
+    ck_assert_int_eq(changes(&sc, change.token), 1);
+    ck_assert(object(&sc.f, "n", "new"));
+    ck_assert_int_eq(pg_count(&sc.f, "SELECT count(*) FROM object"), 2);
+    end(&sc);
+}
+END_TEST
+
+static void create_directly(void *arg)
+{
+    struct scene *sc = arg;
+    struct fixture f = sc->f;
+
+    f.s = sc->direct;
+    f.a = arena_new();
+    struct sql_new_object o = new_object_at(&f, "n", "new", "w/n/theirs");
+    ck_assert_int_eq(insert(&f, &o), SQL_INSERTED);
+    arena_free(&f.a);
+}
+
+/* What was refused does not happen later, when nothing is in its way any more. */
+START_TEST(test_settle_insert__refused_and_then_delivered_is_not_made)
+{
+    struct scene sc;
+
+    start(&sc);
+    struct sql_change change = by(&sc.f);
+    proxy_arm(sc.proxy, _i ? PROXY_HOLD : PROXY_LOSE_REQUEST, "object_insert_one", 1,
+        create_directly, &sc);
+    ck_assert_int_eq(create(&sc, &change), SQL_NAME_TAKEN);
+    ck_assert(drop(&sc.f, "n", "new", SQL_KEEP_FILES));
+    proxy_release(sc.proxy, PROXY_DELIVER);
+    ck_assert(!object(&sc.f, "n", "new"));
+    ck_assert_int_eq(pg_count(&sc.f, "SELECT count(*) FROM change WHERE kind = 'forgone'"), 1);
+    ck_assert_int_eq(changes(&sc, change.token), 1);
+    end(&sc);
+}
+END_TEST
+
+START_TEST(test_settle_insert__deadline_passed_is_unknown)
+{
+    struct scene sc;
+    struct sql_new_object o;
+    enum sql_insert_result result;
+    enum sql_kind taken_by;
+
+    start(&sc);
+    o = new_object(&sc.f, "n", "new");
+    struct sql_change change = by(&sc.f);
+    change.deadline_us = clock_mono_us() + 7000000;
+    proxy_arm(sc.proxy, PROXY_STALL, "object_insert_one", 1000, NULL, NULL);
+    ck_assert(!sql_object_insert(sc.f.s, &o, &change, &result, &taken_by, &sc.f.err));
+    ck_assert_int_eq(sc.f.err.kind, ERR_OUTCOME_UNKNOWN);
+    end(&sc);
+}
+END_TEST
+
 /* --- transactions --- */
 
 struct verb {
@@ -157,6 +236,7 @@ static void go_create(struct scene *sc, struct sql_change *change)
     enum sql_insert_result result;
     enum sql_kind taken_by;
 
+    o.ns_id = 0; /* not in one statement */
     ck_ok(f, sql_object_insert(f->s, &o, change, &result, &taken_by, &f->err));
     ck_assert_int_eq(result, SQL_INSERTED);
     ck_assert(object(f, "n", "new"));
@@ -578,6 +658,9 @@ static void add(TCase *tc)
     tcase_add_loop_test(tc, test_settle_swap__somebody_else_came_first_is_lost, 0, 2);
     tcase_add_test(tc, test_settle_swap__applied_and_then_overtaken_is_applied);
     tcase_add_loop_test(tc, test_settle_swap__deadline_passed_is_unknown, 0, 2);
+    tcase_add_loop_test(tc, test_settle_insert__answer_lost_is_applied_once, 0, 3);
+    tcase_add_loop_test(tc, test_settle_insert__refused_and_then_delivered_is_not_made, 0, 2);
+    tcase_add_test(tc, test_settle_insert__deadline_passed_is_unknown);
     tcase_add_loop_test(tc, test_settle_unit__answer_to_commit_lost, 0, VERBS);
     tcase_add_loop_test(tc, test_settle_unit__commit_never_arrived, 0, VERBS);
     tcase_add_loop_test(tc, test_settle_unit__broken_in_the_middle, 0, VERBS);

@@ -153,6 +153,55 @@ START_TEST(test_store_put_new__joins_pieces_and_makes_folders)
 }
 END_TEST
 
+static bool put_first(const char *uri, const char *beside)
+{
+    struct str piece = STR("first");
+    const struct store_file file = {str_from(uri), &piece, 1, "x", false};
+    return store_put_first(s, &file, beside, &err);
+}
+
+START_TEST(test_store_put_first__makes_the_place_with_its_folders)
+{
+    open_at(folder_uri("wh"), NULL, _i);
+    ck_assert_msg(put_first(folder_uri("wh/a/b/t/metadata/1.json"), "data"), "%s", err.msg);
+    check_text(folder_uri("wh/a/b/t/metadata/1.json"), "first");
+    ck_assert_uint_eq(count_entries(folder_path("wh/a/b/t/metadata")), 1);
+    ck_assert_uint_eq(count_entries(folder_path("wh/a/b/t/data")), 0);
+    ck_assert(put_first(folder_uri("wh/a/b/v/metadata/1.json"), NULL));
+    ck_assert_uint_eq(count_entries(folder_path("wh/a/b/v")), 1);
+    ck_assert(put_first(folder_uri("wh/u/metadata/1.json"), "data"));
+}
+END_TEST
+
+START_TEST(test_store_put_first__folders_may_be_there_the_file_may_not)
+{
+    open_at(folder_uri("wh"), NULL, _i);
+    ck_assert(put(folder_uri("wh/t/metadata/0.json"), "other"));
+    ck_assert(put(folder_uri("wh/t/data"), "a file"));
+    ck_assert(put_first(folder_uri("wh/t/metadata/1.json"), "data"));
+    ck_assert(!put_first(folder_uri("wh/t/metadata/0.json"), "data"));
+    ck_assert_int_eq(err.kind, ERR_STORE_EXISTS);
+    check_text(folder_uri("wh/t/metadata/0.json"), "other");
+    check_text(folder_uri("wh/t/data"), "a file");
+    ck_assert(!put_first(folder_uri("wh/t/data/x/1.json"), NULL));
+    ck_assert(!put_first(folder_uri("wh/t/data/1.json"), NULL));
+    ck_assert_int_eq(err.kind, ERR_INTERNAL);
+    ck_assert(!put_first(folder_uri("wh/1.json"), NULL));
+}
+END_TEST
+
+START_TEST(test_store_put_first__never_through_a_link)
+{
+    open_at(folder_uri("wh"), NULL, _i);
+    ck_assert(put(folder_uri("wh/real/metadata/0.json"), "other"));
+    ck_assert_int_eq(symlink(folder_path("wh/real"), folder_path("wh/link")), 0);
+    ck_assert(!put_first(folder_uri("wh/link/metadata/1.json"), "data"));
+    ck_assert_int_eq(err.kind, ERR_STORE_DENIED);
+    ck_assert(!put_first(folder_uri("wh/link/t/metadata/1.json"), "data"));
+    ck_assert_uint_eq(count_entries(folder_path("wh/real")), 1);
+}
+END_TEST
+
 START_TEST(test_store_put_new__never_replaces)
 {
     open_at(folder_uri("wh"), NULL, _i);
@@ -536,6 +585,9 @@ int main(void)
     ADD(test_store_open__base_behind_a_link);
     ADD(test_store_check__beneath_base_or_allowed);
     ADD(test_store_put_new__joins_pieces_and_makes_folders);
+    ADD(test_store_put_first__makes_the_place_with_its_folders);
+    ADD(test_store_put_first__folders_may_be_there_the_file_may_not);
+    ADD(test_store_put_first__never_through_a_link);
     ADD(test_store_put_new__never_replaces);
     ADD(test_store_put_new__one_of_many_racers_wins);
     ADD(test_store_put_new__honours_the_umask);
