@@ -14,6 +14,7 @@
 #include "leftover.h"
 #include "op.h"
 #include "reply.h"
+#include "sql_lookup.h"
 #include "str.h"
 
 struct afterwards;

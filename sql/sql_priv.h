@@ -9,6 +9,7 @@
 #include "driver.h"
 #include "sql.h"
 #include "sql_keep.h"
+#include "sql_lookup.h"
 
 /* Connections of one role. */
 struct pool {

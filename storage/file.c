@@ -188,14 +188,39 @@ static int open_making(const struct root *r, const char *rel)
     return fd_take(&dir);
 }
 
+/* What one system call can tell of a path, where realpath makes one for each folder. */
+enum plain { PLAIN_THERE, PLAIN_NOT_THERE, PLAIN_UNKNOWN };
+
+static enum plain look_at(const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+    AUTO(fd_close) int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+    if (fd >= 0)
+        return PLAIN_THERE; /* and no link is on it */
+    return errno == ENOENT ? PLAIN_NOT_THERE : PLAIN_UNKNOWN;
+}
+
+/* Is a path written as realpath would write it, if there are no links? */
+static bool is_straight(const char *path)
+{
+    for (const char *p = strchr(path, '/'); p; p = strchr(p + 1, '/'))
+        if (!p[1] || p[1] == '/' || (p[1] == '.' && (p[2] == '/' || p[2] == '.' || !p[2])))
+            return false;
+    return *path == '/';
+}
+
 struct str file__real(struct arena *a, struct str path)
 {
     char *known = arena_cstr(a, path);
     size_t n = path.n;
+    bool straight = is_straight(known);
     while (n > 0) {
         known[n] = '\0';
         char real[PATH_MAX];
-        if (realpath(known, real)) {
+        enum plain plain = straight ? look_at(known) : PLAIN_UNKNOWN;
+        if (plain == PLAIN_THERE)
+            return path;
+        if (plain == PLAIN_UNKNOWN && realpath(known, real)) {
             const char *top = strcmp(real, "/") == 0 ? "" : real;
             struct str found =
                 arena_printf(a, "%s%.*s", top, STR_ARG(str_sub(path, n, path.n - n)));

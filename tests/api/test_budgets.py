@@ -308,5 +308,6 @@ def test_create_and_drop(server, api, tables):
         api.request("DELETE", f"/v1/namespaces/{ns}/tables/made", check=False).expect(204)
 
     cost = counted(server, both, times=10)
+    print(cost)
     assert cost["scans"] == 0 and cost["statements"] <= 21, cost
     assert cost["parses"] <= 4, cost

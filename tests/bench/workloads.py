@@ -136,6 +136,8 @@ ROWS = (
     Row("W7", "create-few", Load((create("few"),), 8), ("answer", "commit"), size=1000, peers=True, tidy=True),
     Row("W7", "create-crowd", Load((create("crowd"),), 8), ("answer", "commit"), size=1000, tidy=True),
 
+    Row("W7", "null-create", Load((create("bench"),), 8), ("answer", "swap"), stage="null", size=1000),
+
     Row("W8", "commit-10k-1", Load((commit(TABLE + "small-1"),), 1), ("answer", "lookup", "commit"), size=SMALL,
         peers=True, tidy=True),
     Row("W8", "commit-10k-8", Load((commit(TABLE + "small-{n}"),), 8, TABLES), ("answer", "lookup", "commit"),

@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "sql_lookup.h"
 
 #include "lane.h"
 #include "proxy.h"
