@@ -32,7 +32,7 @@ bool object__name_free(const struct act *act, const struct ident *id, enum new_o
     struct catalog *c = act->c;
     struct sql_room room;
     if (!sql_object_room(a, c->sql, c->warehouse.id, id->ns, id->name, &room, err))
-        return catalog__change_failed(err);
+        return ERR_FALSE(catalog__change_failed(err));
     *ns = room.ns;
     if (!room.ns)
         return catalog__no_such_namespace(a, id->ns, err);
