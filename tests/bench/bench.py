@@ -6,11 +6,13 @@ import fnmatch
 import json
 import os
 import pathlib
+import platform
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
@@ -34,9 +36,12 @@ def arguments():
     parser.add_argument("--soak", type=int, metavar="SECONDS", help="only the mixed load, so long, and the memory meanwhile")
     parser.add_argument("--out", type=pathlib.Path, default=CACHE / "bench/result.json",
                         help="where the JSON goes; the charts go beside it")
+    parser.add_argument("--publish", action="store_true", help="put table and charts into README.md and the one beside this file")
+    parser.add_argument("--from", type=pathlib.Path, dest="source", metavar="JSON", help="measure nothing, take these numbers")
     options = parser.parse_args()
     options.seconds = options.seconds or (1 if options.short else 4)
     options.rounds = options.rounds or (1 if options.short else 3)
+    options.brief = 0.5 if options.short else 3  # the most that a floor without requests is measured
     return options
 
 
@@ -82,12 +87,12 @@ class Bench:
                 out[part] = seen["total"]
             elif part == "lookup":
                 batch = 1 if "commit" in row.floors else max(1, min(64, round(1 / max(one["statements"], 0.01))))
-                out[part] = floors.lookup(batch, min(seconds, 2))
+                out[part] = floors.lookup(batch, min(seconds, self.options.brief))
             elif part in ("commit", "swap"):
                 size = row.size if part == "commit" else 0
-                out[part] = floors.commit(size, row.load.clients, min(seconds, 3))
+                out[part] = floors.commit(size, row.load.clients, min(seconds, self.options.brief))
             elif part.startswith("names "):
-                out["names"] = floors.names(part.removeprefix("names "), min(seconds, 2))
+                out["names"] = floors.names(part.removeprefix("names "), min(seconds, self.options.brief))
             elif part == "read":
                 out[part] = floors.copy(self.stages.sample(row.size), 0.2)
             elif part == "copy":
@@ -102,7 +107,9 @@ class Bench:
         seconds = max(self.options.seconds, row.seconds)
         ours, parts, theirs = [], [], {}
         for _ in range(self.options.rounds):
-            ours.append(side.measure(load, seconds))
+            if self.options.short:
+                side.touch(load)
+            ours.append(side.measure(load, seconds, warm=0 if self.options.short else 1))
             if row.tidy:
                 side.settle()
             parts.append(self.floors(row, ours[-1], floors, seconds))
@@ -146,9 +153,10 @@ def run(options, folder):
     from stages import Stages
     binaries, programs = build(options)
     rows = [] if options.soak else chosen(options)
-    result = {"cores": os.cpu_count(), "load": os.getloadavg()[0], "seconds": options.seconds, "rounds": options.rounds}
+    result = {"load": os.getloadavg()[0], "seconds": options.seconds, "rounds": options.rounds}
     with Postgres(folder / "postgres", fsync=True) as database, \
             Stages(folder, database, binaries, programs, [row.name for row in rows]) as stages:
+        result["machine"] = machine(database, binaries["release"])
         if options.soak:
             return result | {"soak": footprint.soak(stages, options.soak)}
         with peers.open_all(options, folder, database, rows) as others:
@@ -156,9 +164,7 @@ def run(options, folder):
             report.head(others)
             for row in sorted(rows, key=lambda row: stages.ORDER.index(row.stage)):
                 report.line(bench.measure(row), others)
-                if row.stage != "main":
-                    others = bench.peers = []
-            result["peers"] = {peer.name: peer.about() for peer in bench.peers}
+            result["peers"] = {peer.name: peer.about() for peer in others}
         result["rows"] = bench.rows
         if any(row.stage == "vended" for row in rows):
             result["keys"] = footprint.keys_for_many(stages)
@@ -168,12 +174,35 @@ def run(options, folder):
     return result
 
 
+def machine(database, binary):
+    """What the figures were taken on."""
+    import psycopg
+    processor = next(line for line in open("/proc/cpuinfo") if line.startswith("model name")).partition(":")[2].strip()
+    memory = int(next(line for line in open("/proc/meminfo")).split()[1])
+    with psycopg.connect(database.uri) as connection:
+        version = connection.info.server_version
+    firn = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    return {"cores": len(os.sched_getaffinity(0)), "processor": processor, "memory_gb": round(memory / 1e6),
+            "kernel": platform.release(), "postgresql": f"PostgreSQL {version // 10000}.{version % 10000}", "firn": firn,
+            "date": time.strftime("%Y-%m-%d", time.gmtime())}
+
+
+def finish(result, options):
+    import report
+    report.close(result, options.out)
+    if options.publish:
+        import publish
+        publish.publish(result)
+
+
 def main():
     options = arguments()
+    if options.source:
+        finish(json.loads(options.source.read_text()), options)
+        return
     prepare.prepare(("build", "python", "postgres", "bench", *(["kit"] if "reference" in options.peers else [])))
     if pathlib.Path(sys.prefix) != prepare.VENV:  # the driver of PostgreSQL lives there
         os.execv(prepare.PYTHON, [str(prepare.PYTHON), "-B", "-u", *sys.argv])
-    import report
     folder = pathlib.Path(tempfile.mkdtemp(prefix="firn-bench-", dir=os.environ.get("FIRN_TEST_TMP")))
     folder.chmod(0o755)
     os.environ |= {"FIRN_TEST_TMP": str(folder), "FIRN_TEST_STORE": "file",
@@ -182,7 +211,7 @@ def main():
         result = run(options, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    report.close(result, options.out)
+    finish(result, options)
 
 
 if __name__ == "__main__":

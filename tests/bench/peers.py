@@ -1,6 +1,7 @@
 """Other catalogs in the same run: by their address and process ids, or started here."""
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import os
@@ -25,13 +26,14 @@ class Peer(Side):
         self.version = version
         self.warm = warm  # seconds before the first measurement of a row: compilers at run time need them
         self.warmed = set()
+        self.idle_mb = self.memory()
         query = f"?warehouse={urllib.parse.quote(warehouse)}" if warehouse else ""
         config = json.loads(self.call("GET", "{root}/v1/config" + query)[0])
         prefix = (config.get("defaults", {}) | config.get("overrides", {})).get("prefix", "")
         self.base += f"/{prefix}" if prefix else ""
 
     def about(self):
-        return {"version": self.version, "rss_mb": round(self.memory())}
+        return {"version": self.version, "idle_mb": round(self.idle_mb), "rss_mb": round(self.memory())}
 
     def fill(self, rows):
         """The tables that the rows ask for, made as any client would."""
@@ -39,7 +41,7 @@ class Peer(Side):
         for name, size in (("small-0", data.SMALL), ("small-1", data.SMALL), ("large-0", data.LARGE),
                            ("large-1", data.LARGE)):
             data.grow(self, name, data.snapshots_of(f"file:/w/bench/{name}", size))
-        if any(row.name == "commit-10k" for row in rows):
+        if any("{n}" in row.load.requests[0].path or row.work in ("W9", "W10") for row in rows):
             for i in range(2, data.TABLES):
                 data.grow(self, f"small-{i}", data.snapshots_of("file:/w/bench/x", data.SMALL))
         for namespace, n in (("few", 100), ("thousand", 1000)):
@@ -50,11 +52,18 @@ class Peer(Side):
                               {"name": f"table_{i}", "schema": data.SCHEMA})
 
     def try_measure(self, load, seconds):
-        """None: it cannot do this."""
+        """None: it cannot do this. Of changes some may be refused, those that met on a table; the others count."""
         warm = 1 if load in self.warmed else self.warm
         self.warmed.add(load)
+        if all(request.body for request in load.requests):
+            load = dataclasses.replace(load, refusals=True, statuses=True)
         try:
-            return self.measure(load, seconds, warm)
+            seen = self.measure(load, seconds, warm)
+            if seen["refused"] > seen["rate"] * seconds:
+                raise SystemExit(f"it refused most: {seen['statuses']}")
+            if seen["refused"]:
+                say(f"  {self.name}: {seen['statuses']}")
+            return seen
         except (SystemExit, urllib.error.HTTPError) as error:
             say(f"  {self.name}: {error}")
             return None

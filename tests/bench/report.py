@@ -2,7 +2,10 @@
 
 import json
 
+import textwrap
+
 import chart
+import explained
 import targets
 from prepare import say
 
@@ -49,20 +52,29 @@ def keys(k):
         f"{k['kept_mb']:.1f} MB")
 
 
+def judged(result):
+    """The verdicts, into the result and on the screen; what is missed with the reason."""
+    result["targets"] = [{"target": t.words, "limit": t.limit, "most": t.most, "figure": figure, "met": met}
+                         for t, figure, met in targets.judge(result)]
+    say(f"\n{'target':<62}{'limit':>9}{'figure':>9}")
+    for t in result["targets"]:
+        say(f"{t['target']:<62}{'<= ' if t['most'] else '>= '}{t['limit']:>6g}{t['figure']:>9.2f}"
+            f"{'' if t['met'] else '   missed'}")
+    for t in result["targets"]:
+        if not t["met"]:
+            say(textwrap.fill(f"{t['target']}: {explained.WHY.get(t['target'], 'not explained')}", 120, initial_indent="\n",
+                              subsequent_indent="  "))
+
+
 def close(result, out):
     if "rows" in result:
         if "keys" in result:
             keys(result["keys"])
         if "footprint" in result:
             footprint(result["footprint"])
-        for name, about in result.get("peers", {}).items():
+        for name, about in result["peers"].items():
             say(f"{name}: {about}")
-        verdicts = list(targets.judge(result))
-        result["targets"] = [{"target": t.words, "limit": t.limit, "most": t.most, "figure": figure, "met": met}
-                             for t, figure, met in verdicts]
-        say(f"\n{'target':<62}{'limit':>9}{'figure':>9}")
-        for t, figure, met in verdicts:
-            say(f"{t.words:<62}{'<= ' if t.most else '>= '}{t.limit:>6g}{figure:>9.2f}{'' if met else '   missed'}")
+        judged(result)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1) + "\n")
     say(f"\nnumbers: {out}")

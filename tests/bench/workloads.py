@@ -163,12 +163,12 @@ ROWS = (
 
     Row("W9", "hot-1", Load((commit(TABLE + "small-2"),), 1), ("answer", "lookup", "commit"), size=SMALL, tidy=True),
     Row("W9", "hot-32", Load((commit(TABLE + "small-2"),), 32, threads=32, statuses=True),
-        ("answer", "lookup", "commit"), size=SMALL, tidy=True),
+        ("answer", "lookup", "commit"), size=SMALL, peers=True, tidy=True),
     Row("W9", "hot-three-servers", Load((commit(TABLE + "small-3"),), 30, statuses=True, refusals=True), stage="three",
         size=SMALL, tidy=True),
 
     Row("W10", "transaction-2", Load((transaction(range(2)),), 1), size=SMALL, tidy=True, long=True),
-    Row("W10", "transaction-8", Load((transaction(range(8)),), 1), size=SMALL, tidy=True),
+    Row("W10", "transaction-8", Load((transaction(range(8)),), 1), size=SMALL, peers=True, tidy=True),
     Row("W10", "transaction-32", Load((transaction(range(32)),), 1), size=SMALL, tidy=True, seconds=3),
     Row("W10", "transaction-crossed", Load((transaction(range(8)), transaction(range(7, -1, -1)),
                                             transaction(range(4, 12)), transaction(range(11, 3, -1))), 8,

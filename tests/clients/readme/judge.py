@@ -1,5 +1,5 @@
 """Does what README.md says, word for word but for ports and places: `./run`, the three clients, the curl commands,
-the table of settings, servers with settings of their own. Spark's line runs only with --spark (the jar is local)."""
+the table of settings, servers with settings of their own, the benchmark's options. Spark's line runs only with --spark (the jar is local)."""
 
 import base64
 import os
@@ -121,6 +121,15 @@ def settings():
           f"only one names {sorted(set(table) ^ named)}")
 
 
+def bench():
+    """The benchmark takes too long to run here: its options exist. One row of it is run elsewhere in the suite."""
+    [command] = blocks("sh", "## Measured")
+    program, *words = shlex.split(command)
+    done = execute([str(ROOT / program), "--help"])
+    missing = [word for word in words if word.startswith("--") and word not in done.stdout]
+    check("the benchmark's options", done.returncode == 0 and not missing, f"{missing}\n{done.stdout}")
+
+
 def same_words(printed):
     """What ./run prints is what README shows."""
     squeeze = lambda text: " ".join(text.replace("\\", " ").split())  # noqa: E731
@@ -145,6 +154,7 @@ def main():
             settings()
     secrets(folder)
     served.sections(folder)
+    bench()
     check("./run ends with 0 on SIGTERM", run.code == 0, f"{run.code}\n{run.text()}")
     begin = time.monotonic()
     with Running(folder) as again:
