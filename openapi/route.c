@@ -14,6 +14,7 @@ static const char *const method_names[OP_METHOD_COUNT] = {
 struct pieces {
     struct str at[OP_SEGMENTS_MAX];
     bool gap[OP_SEGMENTS_MAX]; /* empty segments came before it */
+    bool gaps;                 /* is there one? */
     unsigned n;
     struct str prefix;
 };
@@ -34,8 +35,8 @@ bool op_method_parse(struct str s, enum op_method *out)
 static bool follows_v1(struct str s)
 {
     for (unsigned i = 0; i < op_n_paths; i++)
-        if (op_paths[i].n > 1 && str_eq(op_paths[i].segments[0].text, STR("v1")) &&
-            str_eq(op_paths[i].segments[1].text, s))
+        if (op_paths[i].n > 1 && str_eq(op_paths[i].segments[1].text, s) &&
+            str_eq(op_paths[i].segments[0].text, STR("v1")))
             return true;
     return false;
 }
@@ -64,6 +65,7 @@ static bool split(struct str path, struct pieces *out)
         if (out->n == OP_SEGMENTS_MAX)
             return false;
         out->gap[out->n] = gap;
+        out->gaps |= gap;
         out->at[out->n++] = piece;
         gap = false;
         if (state == AT_START && str_eq(piece, STR("v1")))
@@ -83,7 +85,8 @@ static bool matches(const struct op_path *path, const struct pieces *pieces)
 {
     if (path->n != pieces->n || (pieces->prefix.p && !path->prefixed))
         return false;
-    for (unsigned i = 0; i < path->n; i++)
+    /* From the end: what comes first is in most paths the same. */
+    for (unsigned i = path->n; i-- > 0;)
         if (!fits(&path->segments[i], pieces->at[i]))
             return false;
     return true;
@@ -111,6 +114,8 @@ static bool lacks_names(const struct op_path *path, const struct pieces *pieces)
 /* With a name left out "namespaces//tables" would be the namespace that is called "tables". */
 static bool is_ambiguous(const struct pieces *pieces)
 {
+    if (!pieces->gaps)
+        return false;
     for (unsigned i = 0; i < op_n_paths; i++)
         if (lacks_names(&op_paths[i], pieces))
             return true;

@@ -4,10 +4,10 @@
 #include "uuid.h"
 
 static const struct {
-    const char *wire;
+    struct str wire;
     enum header_repeat repeat;
 } headers[] = {
-#define X(name, wire, repeat) {wire, repeat},
+#define X(name, wire, repeat) {STR_INIT(wire), repeat},
     CALL_HEADERS(X)
 #undef X
 };
@@ -61,7 +61,7 @@ static bool keep(struct call *c, unsigned i, struct str value)
     }
     c->connection_after = CALL_CLOSE;
     return err_set(
-        &c->err, ERR_BAD_REQUEST, "Malformed request: header %s is repeated", headers[i].wire);
+        &c->err, ERR_BAD_REQUEST, "Malformed request: header %s is repeated", headers[i].wire.p);
 }
 
 bool head_header(struct call *c, struct str name, struct str value)
@@ -80,7 +80,7 @@ bool head_header(struct call *c, struct str name, struct str value)
         if ((unsigned char)value.p[i] < ' ' && value.p[i] != '\t')
             return refuse(c, "a header value contains a control character");
     for (unsigned i = 0; i < HEADER_COUNT; i++)
-        if (str_eq_nocase(name, str_from(headers[i].wire)))
+        if (str_eq_nocase(name, headers[i].wire))
             return keep(c, i, str_trim(value));
     return true;
 }

@@ -89,6 +89,7 @@ bool op_get_config(struct call *c)
     catalog_unref(&c->catalog);
     c->catalog = catalog;
     buf_init(&b, 1 << 20);
+    buf_reserve(&b, 2048); /* nearly all of it are the names of the endpoints */
     put_settings(c, &b, catalog_warehouse(catalog));
     buf_puts(&b, op_endpoints);
     buf_putc(&b, ']');

@@ -89,16 +89,16 @@ static bool query_value(struct call *c, const char *name, struct str *out)
     return true;
 }
 
-static struct str header_value(const struct call *c, const char *name)
+static struct str header_value(const struct call *c, struct str name)
 {
-    static const char *const wire[] = {
-#define X(name, wire, repeat) wire,
+    static const struct str wire[] = {
+#define X(name, wire, repeat) STR_INIT(wire),
         CALL_HEADERS(X)
 #undef X
     };
 
     for (unsigned i = 0; i < HEADER_COUNT; i++)
-        if (str_eq_nocase(str_from(wire[i]), str_from(name)))
+        if (str_eq_nocase(wire[i], name))
             return c->headers[i];
     return (struct str){NULL, 0};
 }
@@ -111,7 +111,7 @@ static bool take_params(struct call *c)
         if (p->in == IN_QUERY)
             TRY(query_value(c, p->name, &c->params[i]));
         else if (p->in == IN_HEADER)
-            c->params[i] = header_value(c, p->name);
+            c->params[i] = header_value(c, str_from(p->name));
     }
     return op_check_params(c->arena, c->op, c->params, &c->err);
 }

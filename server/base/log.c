@@ -138,7 +138,7 @@ static void put_time(struct log_line *l)
 {
     static _Thread_local struct {
         int64_t second;
-        char text[24];
+        char text[sizeof("2026-01-01T00:00:00.000Z")];
     } last;
     int64_t ms = clock_ms();
     time_t second = (time_t)(ms / 1000);
@@ -148,9 +148,13 @@ static void put_time(struct log_line *l)
             return;
         last.second = second;
     }
-    char text[40];
-    int n = snprintf(text, sizeof(text), "%s.%03dZ", last.text, (int)(ms % 1000));
-    log_str(l, "time", (struct str){text, (size_t)n});
+    char *p = last.text + sizeof("2026-01-01T00:00:00") - 1;
+    p[0] = '.';
+    p[1] = (char)('0' + ms % 1000 / 100);
+    p[2] = (char)('0' + ms % 100 / 10);
+    p[3] = (char)('0' + ms % 10);
+    p[4] = 'Z';
+    log_str(l, "time", (struct str){last.text, sizeof(last.text) - 1});
 }
 
 bool log_begin(struct log_line *l, enum log_level level, const char *event)
