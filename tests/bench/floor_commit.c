@@ -96,7 +96,7 @@ static void *work(void *data)
     int dir = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
     must(dir >= 0, path);
     double begin = cpu();
-    while (now() < end) {
+    do { /* one at least, however late it begins */
         char *old = location[c->done % 2], *next = location[(c->done + 1) % 2];
         snprintf(name, sizeof(name), "%05ld-%d-%.9f.metadata.json", c->done, getpid(), now());
         if (body_n)
@@ -107,7 +107,7 @@ static void *work(void *data)
         must(PQntuples(r) == 1, "swap");
         PQclear(r);
         c->done++;
-    }
+    } while (now() < end);
     c->cpu = cpu() - begin;
     PQfinish(con);
     close(dir);

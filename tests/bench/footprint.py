@@ -3,7 +3,6 @@
 import concurrent.futures
 import contextlib
 import dataclasses
-import os
 import pathlib
 import socket
 import statistics
@@ -15,7 +14,7 @@ import data
 from firn_server import Server
 from measure import Load, memory_mb, wrk
 from prepare import say
-from stages import PLAIN
+from stages import PLAIN, surroundings
 from workloads import KEYS, TABLE, create, get, mixed
 
 
@@ -132,8 +131,7 @@ def most_memory(side, work):
 def measure(stages, starts):
     result = {}
     for name, uri in (("sqlite", "sqlite"), ("postgresql", stages.database.uri)):
-        os.environ |= {"FIRN_TEST_DB": uri, "FIRN_BIN": str(stages.binaries["release"])}
-        with Server(env=PLAIN) as firn:
+        with surroundings({"FIRN_TEST_DB": uri, "FIRN_BIN": str(stages.binaries["release"])}), Server(env=PLAIN) as firn:
             result[name] = start_and_memory(firn, starts)
     side = stages.open("defaults")
     result["readers"] = {"clients": 256, "reads": readers_at_once(side)}

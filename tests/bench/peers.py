@@ -98,9 +98,9 @@ def open_all(options, folder, database, rows):
 @contextlib.contextmanager
 def another_build(binary, database):
     from firn_server import Server
-    from stages import CACHE as SETTINGS, PLAIN, leader_of
-    os.environ |= {"FIRN_BIN": str(binary), "FIRN_TEST_DB": database.uri}
-    with Server(env=PLAIN | SETTINGS) as server:
+    from stages import CACHE as SETTINGS, PLAIN, leader_of, surroundings
+    with surroundings({"FIRN_BIN": str(binary.resolve()), "FIRN_TEST_DB": database.uri}), \
+            Server(env=PLAIN | SETTINGS) as server:
         yield Peer("against", server.url, [server.pid], leader_of(database), version=str(binary))
 
 

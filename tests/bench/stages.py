@@ -35,6 +35,18 @@ def side_of(server, database, name="firn", *others):
     return Side(name, server.url, [s.pid for s in (server, *others)], leader_of(database), server)
 
 
+@contextlib.contextmanager
+def surroundings(env):
+    """What the servers of the tests are told by the environment, for a time."""
+    before = dict(os.environ)
+    os.environ |= env
+    try:
+        yield env
+    finally:
+        os.environ.clear()
+        os.environ |= before
+
+
 def small_and_large(side, larges=data.TABLES, smalls=data.TABLES):
     """Some tables of each size; the text of one of each."""
     texts = {}
@@ -81,14 +93,9 @@ class Stages:
         self.now = None
 
     def server(self, env=None, database=None, binary="release", **options):
-        chosen = {"FIRN_TEST_DB": (database or self.database).uri, "FIRN_BIN": str(self.binaries[binary]),
-                  "FIRN_TEST_STORE": options.pop("kind", "file")}
-        before = {name: os.environ.get(name) for name in chosen}
-        os.environ |= chosen
-        try:
+        with surroundings({"FIRN_TEST_DB": (database or self.database).uri, "FIRN_BIN": str(self.binaries[binary]),
+                           "FIRN_TEST_STORE": options.pop("kind", "file")}):
             return self.stack.enter_context(Server(env=PLAIN | (env or {}), **options))
-        finally:
-            os.environ |= {k: v for k, v in before.items() if v is not None}
 
     # -- one method for each stage --
 
@@ -143,7 +150,8 @@ class Stages:
     def three(self):
         """Three processes on one database, a third of the clients at each."""
         server = self.server(CACHE | {"FIRN_CONNECTION_LIMIT": "1000"})
-        others = [self.stack.enter_context(server.replica()) for _ in range(2)]
+        with surroundings({"FIRN_BIN": server.binary}):
+            others = [self.stack.enter_context(server.replica()) for _ in range(2)]
         side = side_of(server, self.database, "firn", *others)
         small_and_large(side, 0, 4)
         side.twins = [Side(f"firn {i}", s.url, [s.pid], server=s) for i, s in enumerate(others, 2)]
@@ -151,8 +159,7 @@ class Stages:
 
     def vended(self):
         weed = self.stack.enter_context(Seaweed(self.folder / "weed"))
-        env = weed.environment()
-        os.environ |= env
+        env = self.stack.enter_context(surroundings(weed.environment()))
         server = self.server({"FIRN_S3_VEND_ROLE_ARN": env["FIRN_TEST_ROLE_ARN"],
                               "FIRN_STS_ENDPOINT": env["FIRN_TEST_STS_ENDPOINT"], "FIRN_S3_REMOTE_SIGNING": "true"},
                              kind="s3")
