@@ -108,7 +108,8 @@ struct call {
     /* For the runtime only (http.c, worker.c, stage.c). */
     struct http *http;
     void *connection;
-    struct call *next; /* in one of the worker's lists */
+    struct call *next;   /* in one of the worker's lists */
+    unsigned lookup_key; /* which one of the batch is its own */
     int64_t begun_us, submitted_us, started_us, answered_us;
     size_t headers_bytes, body_limit, body_held;
     enum {

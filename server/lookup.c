@@ -12,6 +12,7 @@
 
 enum {
     BATCH_MAX = 256,
+    SAME_AMONG = 32,  /* so many keys of a batch are looked at for one like a call's */
     PENDING_MS = 500, /* the driver has a deadline of its own, and must be asked */
     WAIT_MS = 5, /* a timer before the next tick of the kernel costs more than the wait saves */
     BACK_OFF_MIN_MS = 50,
@@ -76,6 +77,29 @@ static struct sql_key key_of(const struct call *c)
         key.name[1] = name->plus;
     }
     return key;
+}
+
+static bool same_key(const struct sql_key *a, const struct sql_key *b)
+{
+    return a->warehouse == b->warehouse && a->kind == b->kind && str_eq(a->name[0], b->name[0]) &&
+           str_eq(a->ns[0], b->ns[0]) && str_eq(a->name[1], b->name[1]) &&
+           str_eq(a->ns[1], b->ns[1]);
+}
+
+/* Readers of one table who ask at the same time share a key. */
+static void add_key(struct lookup *l, struct call *c)
+{
+    const struct sql_key key = key_of(c);
+    size_t i = l->n_keys;
+
+    for (size_t last = i > SAME_AMONG ? i - SAME_AMONG : 0; i-- > last;) {
+        if (same_key(&l->keys[i], &key)) {
+            c->lookup_key = (unsigned)i;
+            return;
+        }
+    }
+    c->lookup_key = (unsigned)l->n_keys;
+    l->keys[l->n_keys++] = key;
 }
 
 /* The rows of a batch live in one arena; each call gets its own. */
@@ -229,10 +253,8 @@ static void take_in(struct lookup *l)
         lost(l, &err);
         return;
     }
-    for (size_t i = 0; i < l->n_keys; i++) {
-        c = list_take(&l->sent);
-        assert(c);
-        keep(c, &rows[i]);
+    while ((c = list_take(&l->sent))) {
+        keep(c, &rows[c->lookup_key]);
         l->done(c);
     }
     l->n_keys = 0;
@@ -244,8 +266,9 @@ static void send_added(struct lookup *l)
     struct err err = {0};
     struct call *c;
 
-    for (l->n_keys = 0; l->n_keys < BATCH_MAX && (c = list_take(&l->added)); l->n_keys++) {
-        l->keys[l->n_keys] = key_of(c);
+    l->n_keys = 0;
+    while (l->n_keys < BATCH_MAX && (c = list_take(&l->added))) {
+        add_key(l, c);
         list_add(&l->sent, c);
     }
     l->ask_at_us = clock_mono_us() + PENDING_MS * INT64_C(1000);

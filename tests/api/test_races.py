@@ -2,10 +2,12 @@
 and never a 500."""
 
 import collections
+import json
+import socket
 
 import pytest
 
-from firn_client import (Api, add_snapshot, assert_ref, assert_uuid, create_updates, in_parallel, ns_path,
+from firn_client import (Api, add_snapshot, assert_ref, assert_uuid, create_updates, enc, in_parallel, ns_path,
                          set_properties, set_ref)
 
 RACERS = 32
@@ -270,6 +272,31 @@ def test_race_of_reads_by_many_clients(server, api, ns):
             client.load(ns, f"none{i}").fails(404, "NoSuchTableException", f"Table does not exist: {ns}.none{i}")
 
     race(server, 64, work)
+
+
+def test_race_of_readers_each_gets_what_it_asked_for(server, api, ns):
+    """Readers who come at the same time share what is asked of the database for them: tables of two namespaces with the
+    same names, a name with two readings, one that is missing, and the namespaces themselves."""
+    other = api.new_namespace()
+    wanted = {f"{ns_path(space)}/tables/{enc(name)}": api.create(space, name).ok().json["metadata"]["table-uuid"]
+              for space in (ns, other) for name in ("one", "two", "a b", "c+d")}
+    wanted |= {f"{ns_path(space)}/tables/a+b": wanted[f"{ns_path(space)}/tables/a%20b"] for space in (ns, other)}
+    paths = [*wanted, f"{ns_path(ns)}/tables/none", ns_path(ns), ns_path(other)]
+    for turn in range(8):
+        wires = [socket.create_connection(server.host_port, timeout=30) for _ in range(3 * len(paths))]
+        asked = [paths[(turn + i // 2) % len(paths)] for i in range(len(wires))]
+        for wire, path in zip(wires, asked):
+            wire.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        for wire, path in zip(wires, asked):
+            with wire:
+                head, _, body = b"".join(iter(lambda: wire.recv(1 << 16), b"")).partition(b"\r\n\r\n")
+            status, told = int(head.split()[1]), json.loads(body)
+            if path in wanted:
+                assert (status, told["metadata"]["table-uuid"]) == (200, wanted[path]), path
+            elif path.endswith("none"):
+                assert (status, told["error"]["type"]) == (404, "NoSuchTableException")
+            else:
+                assert (status, told["namespace"]) == (200, [ns if path == ns_path(ns) else other])
 
 
 def test_race_of_servers_on_a_fresh_database():
