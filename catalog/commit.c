@@ -112,8 +112,10 @@ static bool swap(const struct commit *r, const struct current *base, const struc
     if (result == SQL_SWAPPED)
         return true;
     object__discard(r->c, w);
-    if (result == SQL_SWAP_LOST)
+    if (result == SQL_SWAP_LOST) {
+        cache_drop(&r->c->cached, base->row->metadata_location); /* as after one that was won */
         return err_set(err, ERR_CAS_LOST, "the %s changed meanwhile", object__word(r->kind));
+    }
     return err_set(err, ERR_INVALID_ARGUMENT,
         "Invalid location: %.*s is, contains or lies in the location of another table or view",
         STR_ARG(d->head.location));

@@ -267,8 +267,10 @@ static bool refused(struct txn *t, const struct sql_write *w, const struct entry
 {
     if (w->insert)
         return object__inserted(&t->act, w->insert, r->insert, r->taken_by, NEW_COMMIT, err);
-    if (r->swap == SQL_SWAP_LOST)
+    if (r->swap == SQL_SWAP_LOST) {
+        cache_drop(&t->c->cached, e->now.row->metadata_location);
         return err_set(err, ERR_CAS_LOST, "a table changed meanwhile");
+    }
     err_set(err, ERR_INVALID_ARGUMENT,
         "Invalid location: %.*s is, contains or lies in the location of another table or view",
         STR_ARG(e->draft->head.location));
