@@ -26,7 +26,7 @@ prepare.PACKAGES["bench"] = "wrk"
 def arguments():
     parser = argparse.ArgumentParser(prog="tests/bench/run", description=__doc__)
     parser.add_argument("--short", action="store_true", help="one round of a second for each row, no long rows")
-    parser.add_argument("--rows", default="*", help="only rows that match one of these patterns: names or W1 to W14, commas between")
+    parser.add_argument("--rows", default="*", help="only rows that match one of these patterns: names, W1 to W14, keys, footprint; commas between")
     parser.add_argument("--seconds", type=int, help="of a measurement (short: 1, else 4)")
     parser.add_argument("--rounds", type=int, help="how often server, floors and peers take turns (short: 1, else 3)")
     parser.add_argument("--peers", default="", help="reference, seaweedfs, or both with a comma: started here")
@@ -41,6 +41,7 @@ def arguments():
     options = parser.parse_args()
     options.seconds = options.seconds or (1 if options.short else 4)
     options.rounds = options.rounds or (1 if options.short else 3)
+    options.warm = 5 if options.short else 15  # the most that a peer is warmed up
     options.brief = 0.5 if options.short else 3  # the most that a floor without requests is measured
     return options
 
@@ -52,7 +53,7 @@ def build(options):
     folder.mkdir(parents=True, exist_ok=True)
     binaries = {}
     wanted = {"release": [], "bench": ["-Dbench=true"]}
-    if not any(row.stage == "null" for row in chosen(options)):
+    if options.soak or not any(row.stage == "null" for row in chosen(options)):
         del wanted["bench"]
     for name, more in wanted.items():
         target = folder / name
@@ -137,11 +138,13 @@ def medians(seen):
 # --- the run ------------------------------------------------------------------------------
 
 
+def asked_for(options, *words):
+    return any(fnmatch.fnmatch(word, pattern) for pattern in options.rows.split(",") for word in words)
+
+
 def chosen(options):
     from workloads import ROWS
-    patterns = options.rows.split(",")
-    return [row for row in ROWS if any(fnmatch.fnmatch(word, p) for p in patterns for word in (row.name, row.work))
-            and not (row.long and options.short)]
+    return [row for row in ROWS if asked_for(options, row.name, row.work) and not (row.long and options.short)]
 
 
 def run(options, folder):
@@ -166,10 +169,10 @@ def run(options, folder):
                 report.line(bench.measure(row), others)
             result["peers"] = {peer.name: peer.about() for peer in others}
         result["rows"] = bench.rows
-        if any(row.stage == "vended" for row in rows):
+        if asked_for(options, "keys"):
             result["keys"] = footprint.keys_for_many(stages)
         stages.close()
-        if options.rows == "*":
+        if asked_for(options, "footprint"):
             result["footprint"] = footprint.measure(stages, 3 if options.short else 9)
     return result
 

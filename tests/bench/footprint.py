@@ -134,6 +134,9 @@ def measure(stages, starts):
         with surroundings({"FIRN_TEST_DB": uri, "FIRN_BIN": str(stages.binaries["release"])}), Server(env=PLAIN) as firn:
             result[name] = start_and_memory(firn, starts)
     side = stages.open("defaults")
+    side.server.extra |= {"FIRN_LISTEN": side.server.address, "FIRN_ADMIN_LISTEN": side.server.admin_address}
+    side.server.restart()  # what was registered is kept in memory
+    side.pids = [side.server.pid]
     result["readers"] = {"clients": 256, "reads": readers_at_once(side)}
     result["racers"] = racers(side)
     result["rss_after_mb"] = after_the_runs(side)
@@ -199,13 +202,14 @@ def soak(stages, seconds):
     finally:
         ended.set()
         watcher.join()
+    series = points[::max(1, len(points) // 30)]
     points = points[len(points) // 5:]
     mean = statistics.mean(mb for _, mb in points)
-    grown = slope(points) * (points[-1][0] - points[0][0])
+    grown = slope(points) * (points[-1][0] - points[0][0]) / mean
+    say(f"memory, MB: {' '.join(f'{mb:.1f}' for _, mb in series)}; of the cache {side.server.metric('firn_cache_bytes') / 1e6:.1f}")
     say(f"{seconds} s of the mixed load at {seen['requests'] / seen['seconds']:.0f}/s (peak {rate / 0.7:.0f}): p50 "
         f"{seen['p50_us'] / 1000:.2f} ms, p99 {seen['p99_us'] / 1000:.2f} ms, memory {mean:.1f} MB, "
-        f"{grown / mean:+.1%} over the run, {seen['refused']} refused")
-    if seen["refused"] or grown / mean > GROWS:
-        raise SystemExit(f"the memory may grow by {GROWS:.0%} at most, and no request may be refused")
+        f"{grown:+.1%} over the run, {seen['refused']} refused")
     return {"seconds": seconds, "rate": seen["requests"] / seen["seconds"], "p50": seen["p50_us"], "p99": seen["p99_us"],
-            "mean_mb": mean, "grown": grown / mean, "refused": seen["refused"]}
+            "mean_mb": mean, "grown": grown, "refused": seen["refused"], "memory_mb": [round(mb, 2) for _, mb in series],
+            "held": not seen["refused"] and grown <= GROWS}

@@ -92,6 +92,7 @@ def open_all(options, folder, database, rows):
         for peer in found:
             say(f"  tables of {peer.name}")
             peer.fill(rows)
+            peer.warm = min(peer.warm, options.warm)
         yield found
 
 
@@ -192,7 +193,7 @@ def seaweedfs(folder, database):
         s3 = boto3.client("s3tables", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1",
                           aws_access_key_id="any", aws_secret_access_key="any")
         s3.create_table_bucket(name="bench")
-        version = subprocess.run([weed, "version"], capture_output=True, text=True).stdout.split("\n")[0]
+        version = subprocess.run([weed, "version"], capture_output=True, text=True).stdout.split("\n")[0].removeprefix("version ")
         yield Peer("seaweedfs", root, [process.pid], warehouse="bench", version=f"{version}, its own store", warm=5)
 
 

@@ -24,7 +24,7 @@ def table(head, lines):
 
 
 def figure(value):
-    return "" if value is None else report.micro(value)
+    return "–" if value is None else report.micro(value)
 
 
 def peers_of(result):
@@ -36,8 +36,9 @@ def machine(result):
     about = result["machine"]
     names = [f"{NAMES.get(name, name)}: {result['peers'][name]['version']}" for name in dict.fromkeys(peers_of(result))]
     return (f"{about['cores']} cores ({about['processor']}), {about['memory_gb']} GB, Linux {about['kernel']}, "
-            f"{about['postgresql']} with its default durability, {about['date']}; {result['rounds']} rounds of "
-            f"{result['seconds']} s. Firn: {about['firn']}, a cache of 512 MB, else default settings, local files. "
+            f"{about['postgresql']} with its default durability, {about['date']}; each row {result['rounds']} times "
+            f"{result['seconds']} s. Firn: {about['firn'].removeprefix('firn ')}, a cache of 512 MB, else default settings, "
+            "local files. "
             + "".join(f"{name}. " for name in names)).rstrip()
 
 
@@ -47,7 +48,7 @@ def comparison(result):
     rows = {r["name"]: r for r in result["rows"]}
     lines = []
     for words, name in LINES:
-        if name in rows:
+        if name in rows and (not names or rows[name]["peers"]):
             theirs = (rows[name]["peers"].get(p, {}).get("total") for p in names)
             lines.append([words, figure(rows[name]["total"]), *map(figure, theirs)])
     if own := result.get("footprint"):

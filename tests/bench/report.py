@@ -78,6 +78,8 @@ def close(result, out):
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1) + "\n")
     say(f"\nnumbers: {out}")
+    if "soak" in result and not result["soak"]["held"]:
+        raise SystemExit("the memory may grow by 5 % at most, and no request may be refused")
     if "rows" in result:
         for path in chart.write(result, out.parent):
             say(f"chart: {path}")
