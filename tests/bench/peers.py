@@ -26,14 +26,14 @@ class Peer(Side):
         self.version = version
         self.warm = warm  # seconds before the first measurement of a row: compilers at run time need them
         self.warmed = set()
-        self.idle_mb = self.memory()
+        self.idle_mb = self.rss_mb = self.memory()
         query = f"?warehouse={urllib.parse.quote(warehouse)}" if warehouse else ""
         config = json.loads(self.call("GET", "{root}/v1/config" + query)[0])
         prefix = (config.get("defaults", {}) | config.get("overrides", {})).get("prefix", "")
         self.base += f"/{prefix}" if prefix else ""
 
     def about(self):
-        return {"version": self.version, "idle_mb": round(self.idle_mb), "rss_mb": round(self.memory())}
+        return {"version": self.version, "idle_mb": round(self.idle_mb), "rss_mb": round(self.rss_mb)}
 
     def fill(self, rows):
         """The tables that the rows ask for, made as any client would."""
@@ -61,6 +61,7 @@ class Peer(Side):
             seen = self.measure(load, seconds, warm)
             if seen["refused"] > seen["rate"] * seconds:
                 raise SystemExit(f"it refused most: {seen['statuses']}")
+            self.rss_mb = seen["rss_mb"]
             if seen["refused"]:
                 say(f"  {self.name}: {seen['statuses']}")
             return seen
