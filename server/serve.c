@@ -31,6 +31,7 @@
 enum {
     RETRY_US = 250000,
     TICK_US = 20000,
+    TRIM_US = 5000000, /* between two looks for memory to give back */
     ARRIVAL_US = 2000000,
     LATE_US = 5000000, /* for calls that run beyond the drain */
     WORKERS_MAX = 256,
@@ -85,14 +86,19 @@ static int stop_asked(const sigset_t *signals, int64_t us)
  * debugger, or a process that was frozen. */
 static void wait_for_stop(struct serving *s)
 {
-    int64_t interval = upkeep_interval_us(&s->server), now = clock_mono_us(), next = now + interval;
+    int64_t interval = upkeep_interval_us(&s->server), now = clock_mono_us();
+    int64_t upkeep = now + interval, trim = now + TRIM_US;
 
-    while (!stop_asked(&s->signals, next - now)) {
+    while (!stop_asked(&s->signals, (upkeep < trim ? upkeep : trim) - now)) {
         now = clock_mono_us();
-        if (now < next)
-            continue;
-        upkeep_begin(&s->upkeep);
-        next = now + interval;
+        if (now >= trim) {
+            xtrim();
+            trim = now + TRIM_US;
+        }
+        if (now >= upkeep) {
+            upkeep_begin(&s->upkeep);
+            upkeep = now + interval;
+        }
     }
 }
 

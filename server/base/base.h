@@ -33,6 +33,8 @@ void *xcalloc(size_t n, size_t size) __attribute__((returns_nonnull, malloc, all
 void *xrealloc(void *p, size_t size) __attribute__((returns_nonnull, alloc_size(2)));
 char *xstrdup(const char *s) __attribute__((returns_nonnull, malloc));
 void xfree(void *p);
+/* Gives memory that is free back to the system, from any thread. */
+void xtrim(void);
 unsigned long xmalloc_count(void);
 /* xmalloc under the type of json_set_alloc_funcs, counted apart. */
 void *xmalloc_json(size_t size) __attribute__((returns_nonnull, malloc));

@@ -58,8 +58,5 @@ WHY = {
     "load with keys to one without":
         "The answer is 4 KB longer, since a session token of 1.5 KB stands in it twice, as clients want it; the other load has "
         "the bytes of its table only.",
-    "memory after the runs with default settings, MB":
-        "The cache is within its limit; on top are the bodies, drafts and answers of commits on 1 MB that run at the same time, "
-        "in as many threads of the slow lane, which the allocator gives back late.",
     "create-few: times less than the best peer": FOLDERS,
 }
