@@ -1,5 +1,6 @@
 """Does what README.md says, word for word but for ports and places: `./run`, the three clients, the curl commands,
-the table of settings, servers with settings of their own, the benchmark's options. Spark's line runs only with --spark (the jar is local)."""
+the table of settings, servers with settings of their own, the benchmark's options. Spark's line runs only with
+--spark (the jar is local)."""
 
 import base64
 import os
