@@ -22,10 +22,6 @@ ONE_BY_ONE = (
 PARTS = (
     "It costs what its parts cost: each table's file is written and flushed after the one before, each swap and change row is "
     "a statement of its own. One statement for all rows would take most of PostgreSQL's part and leave that of the file system.")
-WHOLE_LIST = (
-    "Its CPU is that of COPY and the bytes, but the whole answer is made before its first byte leaves, in memory that is given "
-    "back. It would have to be written in pieces while rows come, from a thread that may wait for the database and for the "
-    "client, and a client that reads slowly would hold a connection to the database.")
 FOLDERS = (
     "createTable makes three folders and a file with five flushes, and asks the database nine times. Half of it is the file "
     "system's, which an object store does not have; for fewer statements the check of places has to become part of the insert.")
@@ -42,8 +38,8 @@ WHY = {
     "load 50 MB: to a static answer": LOOKUPS_SHARE,
     "304 to a load of 10 KB": FEW_MICROSECONDS,
     "refs of 9,000 snapshots: to a static answer": LOOKUPS_SHARE,
-    "list of 100,000: ms to the first byte": WHOLE_LIST,
-    "list of 100,000: MB of memory": WHOLE_LIST,
+    "list of 100,000: MB of memory":
+        "The first such lists of a server touch the allocator's arenas, zlib's and the stacks of the slow lane's threads.",
     "commit, store that keeps nothing: µs of CPU": ONE_BY_ONE,
     "commit, store that keeps nothing: to its floor": ONE_BY_ONE,
     "commit on 1 MB: to jansson's reading and writing":
