@@ -509,7 +509,7 @@ static const struct body_field fields_storage[] = {
     {"client-endpoint", NULL, false, &body_any_string, NULL},
 };
 static const struct body body_storage = {.types = BODY_OBJECT, .fields = fields_storage, .n_fields = 14, .others = BODY_OTHERS_REFUSED};
-static const char *const values_credentials_type[] = {"server", "static", NULL};
+static const char *const values_credentials_type[] = {"server", "assume-role", "web-identity", "managed-identity", "static", NULL};
 static const struct body body_credentials_type = {.types = BODY_STRING, .values = values_credentials_type};
 static const struct body_field fields_credentials[] = {
     {"type", NULL, true, &body_credentials_type, NULL},
@@ -529,6 +529,7 @@ static const struct body body_delegation_item = {.types = BODY_STRING, .values =
 static const struct body body_delegation = {.types = BODY_ARRAY, .items = &body_delegation_item};
 static const struct body_field fields_create_warehouse_request[] = {
     {"name", NULL, true, &body_any_string, NULL},
+    {"active", NULL, false, &body_any_boolean, NULL},
     {"base-location", NULL, true, &body_any_string, NULL},
     {"storage", NULL, true, &body_storage, NULL},
     {"credentials", NULL, false, &body_credentials, NULL},
@@ -538,7 +539,7 @@ static const struct body_field fields_create_warehouse_request[] = {
     {"defaults", NULL, false, &body_string_map, NULL},
     {"overrides", NULL, false, &body_string_map, NULL},
 };
-static const struct body body_create_warehouse_request = {.types = BODY_OBJECT, .fields = fields_create_warehouse_request, .n_fields = 9, .others = BODY_OTHERS_REFUSED};
+static const struct body body_create_warehouse_request = {.types = BODY_OBJECT, .fields = fields_create_warehouse_request, .n_fields = 10, .others = BODY_OTHERS_REFUSED};
 static const struct body_field fields_change_warehouse_request[] = {
     {"version", NULL, false, &body_any_int64, NULL},
     {"name", NULL, false, &body_any_string, NULL},

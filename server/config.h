@@ -46,6 +46,9 @@
         "Endpoints that warehouses may have: HOST[:PORT], *.DOMAIN, * (what is public); not: !PATTERN")     \
     X(warehouse_folders, LIST, "FIRN_WAREHOUSE_FOLDERS", "", 0, 0,                                 \
         "Folders, as file:///PATH, in which further warehouses may lie; unset: none")              \
+    X(warehouse_identity, LIST, "FIRN_WAREHOUSE_IDENTITY", "", 0, 0,                               \
+        "Places (s3://BUCKET/PREFIX) and roles (ARN, or BEGINS*) of warehouses that may use the "  \
+        "server's own credentials; *: all; unset: none")                                           \
     X(warehouse_allow, LIST, "FIRN_WAREHOUSE_ALLOW", "", 0, 0,                                     \
         "Findings of a trial of the default warehouse's storage that are let pass")                 \
     X(allowed_locations, LIST, "FIRN_ALLOWED_LOCATIONS", "", 0, 0,                                 \

@@ -9,6 +9,7 @@
 #include "config.h"
 #include "handed.h"
 #include "ident.h"
+#include "identity.h"
 #include "json.h"
 #include "profile.h"
 #include "profile_keys.h"
@@ -54,6 +55,7 @@ struct house {
     struct sql_warehouse row;
     json_t *profile;    /* NULL: the settings describe it */
     bool moved;         /* its base is another one than the row in the database has */
+    bool reached;       /* its storage will be, in another way than until now */
     struct str keys;    /* that came with the request, as they are sealed; absent: none */
     struct str warning; /* of a trial of its storage */
 };
@@ -199,6 +201,13 @@ static struct str without_slash(struct str base)
     return base;
 }
 
+static bool touches_storage(const json_t *body)
+{
+    return json_object_get(body, "storage") || json_object_get(body, "credentials") ||
+           json_object_get(body, "base-location") || json_object_get(body, "allowed-locations") ||
+           json_object_get(body, "delegation") || json_object_get(body, "allow");
+}
+
 /* The members of the body take the place of those that are there. */
 static bool apply(struct arena *a, struct house *h, const json_t *body, struct err *err)
 {
@@ -218,8 +227,10 @@ static bool apply(struct arena *a, struct house *h, const json_t *body, struct e
         h->row.base = arena_dup(a, base);
     }
     const json_t *active = json_object_get(body, "active");
+    bool was_active = h->row.active;
     if (json_is_boolean(active))
         h->row.active = json_is_true(active);
+    h->reached = touches_storage(body) || (h->row.active && !was_active);
     return profile_take_keys(a, h->profile, &h->keys, err);
 }
 
@@ -274,13 +285,6 @@ static bool try_storage(struct arena *a, const struct manage *m, struct house *h
     return true;
 }
 
-static bool touches_storage(const json_t *body)
-{
-    return json_object_get(body, "storage") || json_object_get(body, "credentials") ||
-           json_object_get(body, "base-location") || json_object_get(body, "allowed-locations") ||
-           json_object_get(body, "delegation") || json_object_get(body, "allow");
-}
-
 /* Told before anything else that is wrong with a second warehouse of the name. */
 static bool name_is_free(
     struct arena *a, const struct manage *m, const struct house *h, struct err *err)
@@ -293,17 +297,16 @@ static bool name_is_free(
            err_set(err, ERR_ALREADY_EXISTS, "Warehouse already exists: %.*s", STR_ARG(h->row.name));
 }
 
-static bool settle(
-    struct arena *a, const struct manage *m, struct house *h, const json_t *body, struct err *err)
+static bool settle(struct arena *a, const struct manage *m, struct house *h, struct err *err)
 {
     TRY(profile_check(a, m->conf, h->row.base, h->profile, err));
+    if (h->reached)
+        TRY(identity_check(a, m->conf, h->row.base, h->profile, err));
     TRY(name_is_free(a, m, h, err));
     h->row.profile = dump(a, h->profile);
     if (h->moved)
         TRY(each(a, m, lies_apart, h, err));
-    if (touches_storage(body))
-        TRY(try_storage(a, m, h, err));
-    return true;
+    return !h->reached || !h->row.active || try_storage(a, m, h, err);
 }
 
 /* --- changing rows -----------------------------------------------------------------------------
@@ -346,7 +349,7 @@ bool manage_create(
     TRY(apply(a, &h, body, err));
     if (profile_has_keys(h.profile) && !h.keys.p)
         return profile_keys_missing(h.profile, err);
-    TRY(settle(a, m, &h, body, err));
+    TRY(settle(a, m, &h, err));
     TRY(keep_keys(a, m, &h, &kept, err));
     if (sql_warehouse_insert(m->sql, &h.row, apart, err)) {
         *out = show(a, &h);
@@ -394,7 +397,7 @@ bool manage_change(struct arena *a, const struct manage *m, struct str named, co
             "Warehouse %.*s is the default one, which the settings describe", STR_ARG(h.row.name));
     TRY(check_version(&h, body, err));
     TRY(apply(a, &h, body, err));
-    TRY(settle(a, m, &h, body, err));
+    TRY(settle(a, m, &h, err));
     TRY(swap(a, m, &h, err));
     *out = show(a, &h);
     return true;
@@ -407,7 +410,8 @@ bool manage_check(
 
     TRY(find(a, m, named, &h, err));
     json_t *doc = json_hold(a, json_object());
-    bool ok = try_storage(a, m, &h, err);
+    bool ok = (!h.profile || identity_check(a, m->conf, h.row.base, h.profile, err)) &&
+              try_storage(a, m, &h, err);
     json_object_set_new(doc, "ok", json_boolean(ok));
     if (!ok)
         json_object_set_new(doc, "message", json_string(err->msg));

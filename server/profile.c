@@ -5,6 +5,7 @@
 #include "arena.h"
 #include "base.h"
 #include "config.h"
+#include "identity.h"
 #include "json.h"
 #include "profile_keys.h"
 #include "reach.h"
@@ -243,6 +244,8 @@ void profile_store(struct arena *a, const struct config *conf, struct str base,
                                                 : STORE_STYLE_AUTO,
     };
     if (!profile_has_keys(profile))
+        out->identity = identity_of(profile);
+    if (!profile_has_keys(profile) && out->identity == STORE_IDENTITY_ANY)
         own_keys(conf, out);
     vending(profile, out);
     signing(profile, out);
@@ -259,6 +262,10 @@ bool profile_of_row(struct arena *a, const struct config *conf, struct secrets *
             STR_ARG(row->name));
     }
     (void)json_hold(a, profile);
+    if (!identity_check(a, conf, row->base, profile, err)) {
+        err_wrap(err, "Warehouse %.*s", STR_ARG(row->name));
+        return err_as(err, ERR_FORBIDDEN);
+    }
     profile_store(a, conf, row->base, profile, out);
     if (profile_has_keys(profile))
         secrets_offer(secrets, a, row->id, profile_secret(profile), out);
@@ -394,5 +401,6 @@ bool profile_check(struct arena *a, const struct config *conf, struct str base,
         TRY(check_endpoint(a, conf, base, profile, endpoints[i], err));
     TRY(check_region(storage, err));
     TRY(check_vending(profile, err));
+    TRY(identity_check_kind(profile, err));
     return profile_check_keys(profile, err);
 }

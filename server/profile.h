@@ -16,7 +16,8 @@ struct secrets;
 void profile_of_settings(
     struct arena *a, const struct config *conf, struct secrets *secrets, struct store_conf *out);
 /* The store of a warehouse with a profile. Strings live in the arena, or are the settings'.
- * ERR_INTERNAL: the profile in the database is not understood. */
+ * ERR_INTERNAL: the profile in the database is not understood; ERR_FORBIDDEN: the settings do not
+ * let it use the server's credentials. */
 MUST bool profile_of_row(struct arena *a, const struct config *conf, struct secrets *secrets,
     const struct sql_warehouse *row, struct store_conf *out, struct err *err);
 /* The same from the parsed profile, which lives as long as the store. */

@@ -82,9 +82,9 @@ SELECT id, name, uuid, base, profile, active, version FROM warehouse
 WHERE name > $1 ORDER BY name LIMIT $2
 
 -- Sent twice it makes one row.
--- name: warehouse_insert (id, name, uuid, base, profile, version) -> id
+-- name: warehouse_insert (id, name, uuid, base, profile, active, version) -> id
 INSERT INTO warehouse (id, name, uuid, base, profile, active, version)
-VALUES ($1, $2, $3, $4, $5, 1, $6)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (id) DO UPDATE SET id = excluded.id
 RETURNING id
 

@@ -229,15 +229,15 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .name = "warehouse_insert",
         .text[ENGINE_PG] =
             "INSERT INTO warehouse (id, name, uuid, base, profile, active, version)\n"
-            "VALUES ($1, $2, $3, $4, $5, 1, $6)\n"
+            "VALUES ($1, $2, $3, $4, $5, $6, $7)\n"
             "ON CONFLICT (id) DO UPDATE SET id = excluded.id\n"
             "RETURNING id",
         .text[ENGINE_LITE] =
             "INSERT INTO warehouse (id, name, uuid, base, profile, active, version)\n"
-            "VALUES ($1, $2, $3, $4, $5, 1, $6)\n"
+            "VALUES ($1, $2, $3, $4, $5, $6, $7)\n"
             "ON CONFLICT (id) DO UPDATE SET id = excluded.id\n"
             "RETURNING id",
-        .params = 6,
+        .params = 7,
         .columns = 1,
         .column_names = warehouse_insert_columns,
     },

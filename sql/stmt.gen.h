@@ -19,7 +19,7 @@ enum stmt {
     STMT_WAREHOUSE_GET, /* name */
     STMT_WAREHOUSE_FIND, /* named, uuid */
     STMT_WAREHOUSE_PAGE, /* after, limit */
-    STMT_WAREHOUSE_INSERT, /* id, name, uuid, base, profile, version */
+    STMT_WAREHOUSE_INSERT, /* id, name, uuid, base, profile, active, version */
     STMT_WAREHOUSE_SET, /* id, old, version, name, base, profile, active */
     STMT_WAREHOUSE_DELETE, /* id */
     STMT_WAREHOUSE_OBJECTS, /* id */

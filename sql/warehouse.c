@@ -204,7 +204,8 @@ bool sql_warehouse_insert(
     struct sql *s, const struct sql_warehouse *w, sql_beside_fn *beside, struct err *err)
 {
     const struct param p[] = {number_param(w->id), text_param(w->name), text_param(w->uuid),
-        text_param(w->base), text_param(w->profile), number_param(w->version)};
+        text_param(w->base), text_param(w->profile), number_param(w->active),
+        number_param(w->version)};
     struct placing placing = {.w = w, .beside = beside, .stmt = STMT_WAREHOUSE_INSERT, .params = p};
 
     return place_row(s, &placing, err);

@@ -136,27 +136,32 @@ static bool machine_fetch(
         a, client.n > 0 ? client : source__env("AZURE_CLIENT_ID"), out, err);
 }
 
-/* In the order in which they are looked for; the last one is always there to be asked. */
+/* In the order in which they are looked for; the last one is there to be asked, unless the web
+ * identity is wanted. */
 static const struct source sources[] = {
-    {"the client",                      sas_given,         sas_fetch,         SOURCE_FIXED  },
-    {"the settings",                    key_given,         key_fetch,         SOURCE_FIXED  },
-    {"the application of the settings", app_given,         app_fetch,         SOURCE_RENEWED},
-    {"the database",                    sealed_given,      sealed_fetch,      SOURCE_RENEWED},
-    {"the environment",                 environment_given, environment_fetch, SOURCE_RENEWED},
-    {"the workload identity",           workload_given,    workload_fetch,    SOURCE_RENEWED},
-    {"the machine (no others are set)", machine_given,     machine_fetch,     SOURCE_RENEWED},
+    {"the client",                      sas_given,         sas_fetch,         SOURCE_FIXED,   SOURCE_TOLD  },
+    {"the settings",                    key_given,         key_fetch,         SOURCE_FIXED,   SOURCE_TOLD  },
+    {"the application of the settings", app_given,         app_fetch,         SOURCE_RENEWED, SOURCE_TOLD  },
+    {"the database",                    sealed_given,      sealed_fetch,      SOURCE_RENEWED, SOURCE_TOLD  },
+    {"the environment",                 environment_given, environment_fetch, SOURCE_RENEWED, SOURCE_AROUND},
+    {"the workload identity",           workload_given,    workload_fetch,    SOURCE_RENEWED, SOURCE_WEB   },
+    {"the machine (no others are set)", machine_given,     machine_fetch,     SOURCE_RENEWED,
+     SOURCE_MACHINE                                                                                        },
 };
 
 static bool find(const struct store_conf *conf, const struct source **out, enum source_kind *kind,
     struct err *err)
 {
-    size_t i = 0;
-    (void)err;
-    while (!sources[i].given(conf))
-        i++;
-    *out = &sources[i];
-    *kind = sources[i].kind;
-    return true;
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
+        if (source__serves(&sources[i], conf)) {
+            *out = &sources[i];
+            *kind = sources[i].kind;
+            return true;
+        }
+    }
+    return err_set(err, ERR_INTERNAL,
+        "no Azure tokens of a web identity: expected AZURE_FEDERATED_TOKEN_FILE, AZURE_TENANT_ID "
+        "and AZURE_CLIENT_ID");
 }
 
 static bool fetch(const struct source *source, const struct store_conf *conf,

@@ -84,7 +84,8 @@ static bool file_fetch(
 {
     const struct google_service service = own_service(conf);
     (void)a;
-    return google_token_of_file(&service, source__env("GOOGLE_APPLICATION_CREDENTIALS"), out, err);
+    return google_token_of_file(&service, source__env("GOOGLE_APPLICATION_CREDENTIALS"),
+        conf->identity == STORE_IDENTITY_WEB ? GOOGLE_FILE_OF_PROVIDER : GOOGLE_FILE_ANY, out, err);
 }
 
 static bool machine_given(const struct store_conf *conf)
@@ -103,23 +104,29 @@ static bool machine_fetch(
 
 /* In the order in which they are looked for. */
 static const struct source list[] = {
-    {"the client",                              token_given,    token_fetch,    SOURCE_FIXED  },
-    {"the settings",                            settings_given, settings_fetch, SOURCE_RENEWED},
-    {"the database",                            sealed_given,   sealed_fetch,   SOURCE_RENEWED},
-    {"the file of the environment",             file_given,     file_fetch,     SOURCE_RENEWED},
-    {"the metadata server (no others are set)", machine_given,  machine_fetch,  SOURCE_RENEWED},
+    {"the client",                              token_given,    token_fetch,    SOURCE_FIXED,   SOURCE_TOLD},
+    {"the settings",                            settings_given, settings_fetch, SOURCE_RENEWED, SOURCE_TOLD},
+    {"the database",                            sealed_given,   sealed_fetch,   SOURCE_RENEWED, SOURCE_TOLD},
+    {"the file of the environment",             file_given,     file_fetch,     SOURCE_RENEWED, SOURCE_WEB },
+    {"the metadata server (no others are set)", machine_given,  machine_fetch,  SOURCE_RENEWED,
+     SOURCE_MACHINE                                                                                        },
 };
 
 static bool find(const struct store_conf *conf, const struct source **out, enum source_kind *kind,
     struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(list); i++) {
-        if (list[i].given(conf)) {
+        if (source__serves(&list[i], conf)) {
             *out = &list[i];
             *kind = list[i].kind;
             return true;
         }
     }
+    if (conf->identity != STORE_IDENTITY_ANY)
+        return err_set(err, ERR_INTERNAL, "no Google tokens of %s",
+            conf->identity == STORE_IDENTITY_WEB
+                ? "a web identity: expected GOOGLE_APPLICATION_CREDENTIALS"
+                : "the machine: NO_GCE_CHECK forbids asking the metadata server");
     return err_set(err, ERR_INTERNAL,
         "no Google tokens: expected FIRN_GCS_KEY, or a secret gcs-key in the database, or "
         "GOOGLE_APPLICATION_CREDENTIALS; and NO_GCE_CHECK forbids asking the metadata server");

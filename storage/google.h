@@ -29,8 +29,9 @@ struct google_service {
 MUST bool google_token_of_key(const struct google_service *service, struct str json,
     struct credentials **out, struct err *err);
 /* The same, or the description of an identity of another provider, whose token lies in a file. */
+enum google_file { GOOGLE_FILE_ANY, GOOGLE_FILE_OF_PROVIDER };
 MUST bool google_token_of_file(const struct google_service *service, struct str path,
-    struct credentials **out, struct err *err);
+    enum google_file kind, struct credentials **out, struct err *err);
 /* Of the service account that the machine or the pod runs as. */
 MUST bool google_token_of_machine(
     const struct google_service *service, struct credentials **out, struct err *err);

@@ -192,13 +192,17 @@ bool google_token_of_key(const struct google_service *service, struct str json,
 }
 
 bool google_token_of_file(const struct google_service *service, struct str path,
-    struct credentials **out, struct err *err)
+    enum google_file kind, struct credentials **out, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new_secret();
     struct str text;
     TRY(source__file(a, path, &text, err));
     AUTO(answer_free) json_t *tree = json_loadb(text.p, text.n, 0, NULL);
-    bool ok = is_type(tree, "external_account") ? by_provider(a, service, tree, out, err)
-                                                : by_key(a, service, tree, out, err);
+    bool of_provider = is_type(tree, "external_account");
+    bool ok = of_provider               ? by_provider(a, service, tree, out, err)
+              : kind == GOOGLE_FILE_ANY ? by_key(a, service, tree, out, err)
+                                        : err_set(err, ERR_INTERNAL,
+                                              "expected the identity of another provider, with "
+                                              "\"type\": \"external_account\"");
     return ok || err_wrap(err, "%.*s", STR_ARG(path));
 }

@@ -256,24 +256,47 @@ static bool token_fetch(
 
 /* In the order in which they are looked for. */
 static const struct source sources[] = {
-    {"the settings",                     settings_given,           settings_fetch,     SOURCE_FIXED  },
-    {"the database",                     sealed_given,             sealed_fetch,       SOURCE_RENEWED},
-    {"the environment",                  environment_given,        environment_fetch,  SOURCE_FIXED  },
-    {"the web identity",                 token_given,              token_fetch,        SOURCE_RENEWED},
-    {"the shared files",                 shared_given,             shared_fetch,       SOURCE_LOOKED },
-    {"the container",                    machine__container_given, machine__container, SOURCE_RENEWED},
-    {"the instance (no others are set)", machine__instance_given,  machine__instance,
-     SOURCE_RENEWED                                                                                  },
+    {"the settings",                     settings_given,           settings_fetch,     SOURCE_FIXED,   SOURCE_TOLD   },
+    {"the database",                     sealed_given,             sealed_fetch,       SOURCE_RENEWED, SOURCE_TOLD   },
+    {"the environment",                  environment_given,        environment_fetch,  SOURCE_FIXED,   SOURCE_AROUND },
+    {"the web identity",                 token_given,              token_fetch,        SOURCE_RENEWED, SOURCE_WEB    },
+    {"the shared files",                 shared_given,             shared_fetch,       SOURCE_LOOKED,  SOURCE_AROUND },
+    {"the container",                    machine__container_given, machine__container, SOURCE_RENEWED, SOURCE_MACHINE},
+    {"the instance (no others are set)", machine__instance_given,  machine__instance,  SOURCE_RENEWED,
+     SOURCE_MACHINE                                                                                                  },
 };
+
+bool source__serves(const struct source *source, const struct store_conf *conf)
+{
+    static const enum source_of wanted[] = {
+        [STORE_IDENTITY_WEB] = SOURCE_WEB, [STORE_IDENTITY_MACHINE] = SOURCE_MACHINE};
+
+    if (conf->identity != STORE_IDENTITY_ANY && source->of != SOURCE_TOLD &&
+        source->of != wanted[conf->identity])
+        return false;
+    return source->given(conf);
+}
+
+static bool none_of(enum store_identity identity, struct err *err)
+{
+    if (identity == STORE_IDENTITY_WEB)
+        return err_set(err, ERR_INTERNAL,
+            "no S3 keys of a web identity: expected AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN");
+    return err_set(err, ERR_INTERNAL,
+        "no S3 keys of the machine: expected AWS_CONTAINER_CREDENTIALS_FULL_URI, or an instance, "
+        "which AWS_EC2_METADATA_DISABLED forbids asking");
+}
 
 bool source_find(const struct store_conf *conf, const struct source **out, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
-        if (sources[i].given(conf)) {
+        if (source__serves(&sources[i], conf)) {
             *out = &sources[i];
             return true;
         }
     }
+    if (conf->identity != STORE_IDENTITY_ANY)
+        return none_of(conf->identity, err);
     return err_set(err, ERR_INTERNAL,
         "no S3 keys: expected FIRN_S3_ACCESS_KEY_ID and FIRN_S3_SECRET_ACCESS_KEY, or "
         "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_WEB_IDENTITY_TOKEN_FILE and "

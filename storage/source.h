@@ -22,6 +22,12 @@ struct source {
         SOURCE_LOOKED,  /* read again when the store calls the keys expired */
         SOURCE_RENEWED, /* expire, and are asked for anew before that */
     } kind;
+    enum source_of {
+        SOURCE_TOLD,    /* in the store_conf */
+        SOURCE_AROUND,  /* files and variables of the process */
+        SOURCE_WEB,     /* an identity that another provider proves */
+        SOURCE_MACHINE, /* that of the machine */
+    } of;
 };
 
 /* The sources of one kind of store, for keeper.h. */

@@ -24,6 +24,9 @@ struct store_conf {
      * client and its secret, one a line. Called by any thread; NULL: there are none. */
     bool (*sealed)(void *ctx, struct arena *a, struct str *out, struct err *err);
     void *sealed_ctx;
+    /* Of what the server finds around it: the first there is, or its web identity or that of its
+     * machine and nothing else. */
+    enum store_identity { STORE_IDENTITY_ANY, STORE_IDENTITY_WEB, STORE_IDENTITY_MACHINE } identity;
     const char *s3_endpoint; /* "http://127.0.0.1:8333"; NULL: AWS */
     const char *s3_region;   /* NULL: discovered from the store */
     /* NULL: sealed ones, the environment, a web identity, shared files, the machine's identity. */

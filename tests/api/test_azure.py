@@ -27,6 +27,7 @@ def server():
     firn = Server(store=AzureStore())
     firn.extra |= {"FIRN_AZURE_VEND": "container", "FIRN_SECRET_KEYS": SEAL, "FIRN_CACHE": "0",
                    "FIRN_WAREHOUSE_ENDPOINTS": urllib.parse.urlsplit(firn.store.endpoint).netloc,
+                   "FIRN_WAREHOUSE_IDENTITY": firn.store.base.rpartition("/")[0],
                    "FIRN_ALLOWED_LOCATIONS": firn.store.base + "-more"}
     with firn:
         yield firn

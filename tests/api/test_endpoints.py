@@ -232,7 +232,7 @@ def test_the_servers_identity_is_its_own(store, identity, keys):
     with thief:
         firn = started(f"{store.url} {thief.url}")
         firn.store = FileStore(firn.folder) if firn.store.kind != "file" else firn.store  # which brings no keys
-        firn.extra |= identity.web(firn.folder)
+        firn.extra |= identity.web(firn.folder) | {"FIRN_WAREHOUSE_IDENTITY": thief.role}
         with firn:
             api = Api(firn)
             body = described(keys, endpoint=store.url, **{"sts-endpoint": thief.url, "role-arn": thief.role})

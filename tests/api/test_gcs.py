@@ -26,6 +26,7 @@ def server():
     firn = Server(store=GcsStore())
     firn.extra |= {"FIRN_GCS_VEND": "true", "FIRN_SECRET_KEYS": SEAL, "FIRN_CACHE": "0",
                    "FIRN_WAREHOUSE_ENDPOINTS": urllib.parse.urlsplit(firn.store.endpoint).netloc,
+                   "FIRN_WAREHOUSE_IDENTITY": firn.store.base.rpartition("/")[0],
                    "FIRN_ALLOWED_LOCATIONS": firn.store.base + "-more"}
     firn.given = []
     with firn:

@@ -24,6 +24,7 @@ def server():
     firn.extra["FIRN_WAREHOUSE_FOLDERS"] = f"file://{firn.folder}/houses"
     if firn.store.kind == "s3":
         firn.extra["FIRN_WAREHOUSE_ENDPOINTS"] = urllib.parse.urlsplit(firn.store.endpoint).netloc
+        firn.extra["FIRN_WAREHOUSE_IDENTITY"] = f"s3://{firn.store.bucket}"
     with firn:
         yield firn
 

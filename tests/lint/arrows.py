@@ -23,7 +23,7 @@ ARROWS = {
                                  "warehouses.c"},
                        "sql_secret.h": {"secrets.c"},
                        "sql_lookup.h": {"call.h"}, "sql_warehouse.h": {"secrets.c", "manage.c", "manage_command.c", "profile.h", "warehouses.c"}},
-               "storage": {"store.h": {"main.c", "serve.c", "secrets.c", "manage.c", "profile.h", "reach.h", "warehouses.c"}, "fetch.h": {"main.c"},
+               "storage": {"store.h": {"main.c", "serve.c", "secrets.c", "manage.c", "identity.h", "profile.h", "reach.h", "warehouses.c"}, "fetch.h": {"main.c"},
                            "sign.h": {"main.c", "manage.c", "op_sign.c", "vending.c"},
                            "vend.h": {"main.c", "manage.c", "vending.c"}}},
 }

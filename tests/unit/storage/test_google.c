@@ -268,7 +268,8 @@ static void write_file(const char *name, const char *text)
 
 static bool by_file(struct credentials **c)
 {
-    return google_token_of_file(&service, str_from(folder_path("account.json")), c, &err);
+    return google_token_of_file(
+        &service, str_from(folder_path("account.json")), GOOGLE_FILE_ANY, c, &err);
 }
 
 #define PROVIDER                                                                                   \

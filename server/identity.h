@@ -1,0 +1,24 @@
+/* Which warehouses are reached as the server itself, and which may be: FIRN_WAREHOUSE_IDENTITY. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "err.h"
+#include "store.h"
+#include "str.h"
+
+struct arena;
+struct config;
+
+/* Is the storage reached with credentials that the server has, rather than the warehouse's own?
+ * Local files need none. */
+bool identity_is_servers(const json_t *profile);
+/* Which of them serve. */
+enum store_identity identity_of(const json_t *profile);
+/* Does its kind of credentials fit its storage? ERR_INVALID_ARGUMENT. */
+MUST bool identity_check_kind(const json_t *profile, struct err *err);
+/* May it be? The role that is to be assumed must be among those of the setting, or else the base
+ * and the allowed locations in its places. ERR_INVALID_ARGUMENT says what to set. */
+MUST bool identity_check(struct arena *a, const struct config *conf, struct str base,
+    const json_t *profile, struct err *err);
