@@ -6,6 +6,7 @@
 #include "base.h"
 #include "config.h"
 #include "profile_keys.h"
+#include "uuid.h"
 
 static const char *text_at(const json_t *object, const char *member)
 {
@@ -36,13 +37,54 @@ enum store_identity identity_of(const json_t *profile)
     return is(kind_of(profile), "managed-identity") ? STORE_IDENTITY_MACHINE : STORE_IDENTITY_ANY;
 }
 
-/* --- what fits ---------------------------------------------------------------------------------
- */
-
 static bool has_role(const json_t *storage)
 {
     return is(text_at(storage, "type"), "s3") && str_from(text_at(storage, "role-arn")).n > 0;
 }
+
+/* --- the external id ---------------------------------------------------------------------------
+ */
+
+static bool assumes(const json_t *profile)
+{
+    const json_t *storage = json_object_get(profile, "storage");
+
+    return identity_is_servers(profile) && is(text_at(storage, "type"), "s3") &&
+           (has_role(storage) || str_from(text_at(storage, "vend-role-arn")).n > 0);
+}
+
+static const char *external_id(const json_t *profile)
+{
+    const char *id = text_at(json_object_get(profile, "storage"), "external-id");
+
+    return id && *id ? id : NULL;
+}
+
+bool identity_name(
+    struct arena *a, const json_t *was, json_t *profile, enum identity_named *out, struct err *err)
+{
+    const char *given = external_id(profile), *known = assumes(was) ? external_id(was) : NULL;
+    char *fresh = arena_alloc(a, UUID_TEXT + 1);
+
+    *out = IDENTITY_AS_IT_WAS;
+    if (!assumes(profile))
+        return true;
+    if (given && (!known || strcmp(given, known) != 0))
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "/storage/external-id: the server makes it where it assumes a role with its own "
+            "credentials: expected %s, found %s",
+            known ? known : "none", given);
+    if (!known) {
+        uuid_v4(fresh);
+        *out = IDENTITY_NEW;
+    }
+    json_object_set_new(
+        json_object_get(profile, "storage"), "external-id", json_string(known ? known : fresh));
+    return true;
+}
+
+/* --- what fits ---------------------------------------------------------------------------------
+ */
 
 bool identity_check_kind(const json_t *profile, struct err *err)
 {

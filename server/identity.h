@@ -16,6 +16,12 @@ struct config;
 bool identity_is_servers(const json_t *profile);
 /* Which of them serve. */
 enum store_identity identity_of(const json_t *profile);
+/* Where roles are assumed with the server's credentials the server says by which external id, so
+ * that no warehouse is let in by the trust policy of another one's role: that of the profile as it
+ * was, or a new one. ERR_INVALID_ARGUMENT: the profile brings another. */
+enum identity_named { IDENTITY_AS_IT_WAS, IDENTITY_NEW };
+MUST bool identity_name(
+    struct arena *a, const json_t *was, json_t *profile, enum identity_named *out, struct err *err);
 /* Does its kind of credentials fit its storage? ERR_INVALID_ARGUMENT. */
 MUST bool identity_check_kind(const json_t *profile, struct err *err);
 /* May it be? The role that is to be assumed must be among those of the setting, or else the base

@@ -53,9 +53,10 @@ static bool db_failed(struct err *err)
 /* A warehouse under way: its row, and the row's profile as JSON that the arena holds. */
 struct house {
     struct sql_warehouse row;
-    json_t *profile;    /* NULL: the settings describe it */
-    bool moved;         /* its base is another one than the row in the database has */
-    bool reached;       /* its storage will be, in another way than until now */
+    json_t *profile; /* NULL: the settings describe it */
+    bool moved;      /* its base is another one than the row in the database has */
+    bool reached;    /* its storage will be, in another way than until now */
+    enum identity_named named;
     struct str keys;    /* that came with the request, as they are sealed; absent: none */
     struct str warning; /* of a trial of its storage */
 };
@@ -208,15 +209,22 @@ static bool touches_storage(const json_t *body)
            json_object_get(body, "delegation") || json_object_get(body, "allow");
 }
 
-/* The members of the body take the place of those that are there. */
-static bool apply(struct arena *a, struct house *h, const json_t *body, struct err *err)
+static void take_members(struct house *h, const json_t *body)
 {
-    TRY(handed_check(body, err));
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
         const json_t *member = json_object_get(body, members[i]);
         if (member && !json_is_null(member))
             json_object_set_new(h->profile, members[i], json_deep_copy(member));
     }
+}
+
+/* The members of the body take the place of those that are there. */
+static bool apply(struct arena *a, struct house *h, const json_t *body, struct err *err)
+{
+    json_t *was = json_hold(a, json_copy(h->profile));
+
+    TRY(handed_check(body, err));
+    take_members(h, body);
     if (text_of(body, "name").p) {
         h->row.name = arena_dup(a, text_of(body, "name"));
         TRY(check_name(h->row.name, err));
@@ -231,7 +239,8 @@ static bool apply(struct arena *a, struct house *h, const json_t *body, struct e
     if (json_is_boolean(active))
         h->row.active = json_is_true(active);
     h->reached = touches_storage(body) || (h->row.active && !was_active);
-    return profile_take_keys(a, h->profile, &h->keys, err);
+    TRY(profile_take_keys(a, h->profile, &h->keys, err));
+    return !touches_storage(body) || identity_name(a, was, h->profile, &h->named, err);
 }
 
 /* --- the storage is tried ----------------------------------------------------------------------
@@ -242,6 +251,9 @@ static bool as_refusal(struct house *h, struct err *err)
     if (err->kind == ERR_FORBIDDEN || err->kind == ERR_INVALID_ARGUMENT)
         return false;
     err_wrap(err, "The storage of the warehouse %.*s does not work", STR_ARG(h->row.name));
+    if (h->named == IDENTITY_NEW)
+        err_where(err, "a warehouse that is made with \"active\": false tells the external id that "
+                       "its roles' trust policies are to ask for");
     err->file = __FILE__; /* words for the administrator, not for the log alone */
     return err_as(err, ERR_INVALID_ARGUMENT);
 }

@@ -211,3 +211,73 @@ def test_kinds_that_do_not_fit(begun, store, change, words):
     api = begun("*")
     answer = api.post(ROOT, described(store) | change)
     assert answer.status in (400, 403) and words in answer.error["message"], str(answer)
+
+
+# --- roles ----------------------------------------------------------------------------------
+
+
+def by_role(store, identity, base="s3://bucket/lake", kind="assume-role", **storage):
+    return described(store, base, kind, {"role-arn": identity.role, "sts-endpoint": identity.url} | storage)
+
+
+@pytest.mark.parametrize("allowed,served", [
+    ("arn:aws:iam::1:role/firn", True), ("arn:aws:iam::1:role/*", True), ("*", True), ("s3://other, arn:aws:iam::1:*", True),
+    ("", False), ("s3://bucket", False), ("arn:aws:iam::1:role/fir", False), ("arn:aws:iam::2:role/*", False)])
+@pytest.mark.parametrize("kind", [None, "server", "assume-role"])
+def test_roles_that_are_named(begun, store, identity, allowed, served, kind):
+    """The role says what is reached; the place need not be named."""
+    api = begun(allowed)
+    identity.external_id = identity.ANY
+    body = by_role(store, identity, kind=kind)
+    if served:
+        use(api, api.post(ROOT, body).ok().json)
+        return
+    error = api.post(ROOT, body).fails(400, contains=SETTING)
+    assert error["message"].startswith("/storage/role-arn:") and identity.forms == []
+
+
+def test_the_external_id(begun, store, identity):
+    """Made by the server, shown to whoever makes the warehouse, asked for by the trust policy from then on; it stays."""
+    api = begun("*")
+    body = by_role(store, identity)
+    house = api.post(ROOT, body | {"active": False}).ok().json
+    at = f"{ROOT}/{house['name']}"
+    made = house["storage"]["external-id"]
+    assert len(made) == 36 and identity.forms == []
+    identity.external_id = made
+    use(api, api.post(at, {"active": True}).ok().json)
+    assert {form["ExternalId"] for form in identity.forms} == {made}
+    # whether what is shown is sent back, or left out
+    for storage in (house["storage"], {k: v for k, v in house["storage"].items() if k != "external-id"}):
+        assert api.post(at, {"storage": storage}).ok().json["storage"]["external-id"] == made
+    error = api.post(at, {"storage": house["storage"] | {"external-id": "mine"}}).fails(400, contains="/storage/external-id")
+    assert made in error["message"]
+
+
+def test_each_warehouse_has_its_own(begun, store, identity):
+    """So that the trust policy of one warehouse's role lets in no other, which is told how to come by its own."""
+    api = begun("*")
+    one = api.post(ROOT, by_role(store, identity) | {"active": False}).ok().json
+    identity.external_id = one["storage"]["external-id"]
+    two = by_role(store, identity, "s3://bucket/other")
+    error = api.post(ROOT, two).fails(400, contains="does not work")
+    assert '"active": false' in error["message"]
+    with_theirs = two | {"storage": two["storage"] | {"external-id": identity.external_id}}
+    api.post(ROOT, with_theirs).fails(400, contains="/storage/external-id")
+    api.post(ROOT, with_theirs | {"active": False}).fails(400, contains="/storage/external-id")
+    made = api.post(ROOT, two | {"active": False}).ok().json
+    assert made["storage"]["external-id"] != identity.external_id
+
+
+def test_an_external_id_does_not_come_in_by_keys(begun, store, identity, keys):
+    """With keys of its own a warehouse says what it likes; when it takes the server's, that is not good any more."""
+    api = begun("*")
+    identity.external_id = "theirs"
+    body = by_role(store, identity, kind=None, **{"external-id": "theirs"}) | own_keys(keys)
+    house = api.post(ROOT, body).ok().json
+    assert house["storage"]["external-id"] == "theirs"
+    at = f"{ROOT}/{house['name']}"
+    api.post(at, {"credentials": {"type": "server"}, "active": False}).fails(400, contains="/storage/external-id")
+    storage = {k: v for k, v in house["storage"].items() if k != "external-id"}
+    changed = api.post(at, {"credentials": {"type": "server"}, "active": False, "storage": storage}).ok().json
+    assert changed["storage"]["external-id"] != "theirs"

@@ -33,6 +33,7 @@ def server():
         "FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode(),
         "FIRN_WAREHOUSE_ENDPOINTS": " ".join({urllib.parse.urlsplit(url).netloc for url in (
             firn.store.endpoint, os.environ["FIRN_TEST_STS_ENDPOINT"], CLIENT_ENDPOINT) if url}),
+        "FIRN_WAREHOUSE_IDENTITY": f"s3://{firn.store.bucket}",
         "FIRN_ALLOWED_LOCATIONS": firn.store.base + "-more",
         "FIRN_CACHE": "0",
     }
@@ -422,6 +423,14 @@ def test_a_warehouse_that_vends(api, server):
     assert api.get(path + "/credentials").ok().json == {"storage-credentials": []}
     assert "header.X-Iceberg-Access-Delegation" not in api.get(
         f"/v1/config?warehouse={house['name']}").ok().json["defaults"]
+
+
+def test_by_the_servers_own_keys(api, server):
+    """The role is assumed by the external id that the server made, whether its trust policy asks for one or not."""
+    house = api.post(ROOT, described(api) | {"credentials": {"type": "server"}}).ok().json
+    assert len(house["storage"]["external-id"]) == 36
+    path, made = table_in(api, house)
+    assert credentials(server, api.get(path, **ASKS))[0] == made["metadata"]["location"] + "/"
 
 
 def test_a_location_that_is_no_longer_the_warehouses(api, server):

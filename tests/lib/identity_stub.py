@@ -181,6 +181,7 @@ class Identity(Service):
     """mode: "good", "broken" (answers 500), "refuses", or "stalls" until it is something else."""
 
     role = "arn:aws:iam::1:role/firn"
+    ANY = object()
 
     def __init__(self, keys, life=3600):
         super().__init__()
@@ -188,7 +189,7 @@ class Identity(Service):
         self.token = "pod-" + secrets.token_hex(16)  # what callers must show
         self.session = "imds-" + secrets.token_hex(16)
         hold(self.token, self.session)
-        self.external_id = None
+        self.external_id = None  # ANY: whichever
         self.requests = []
         self.forms = []  # of requests to the security token service
 
@@ -260,7 +261,7 @@ class Identity(Service):
             wrong = "InvalidIdentityToken" if form["WebIdentityToken"] != self.token else None
         else:
             wrong = self.keys.judge(request, "sts")
-            if form.get("ExternalId") != self.external_id:
+            if self.external_id is not self.ANY and form.get("ExternalId") != self.external_id:
                 wrong = "AccessDenied"
         if self.mode == "refuses" or wrong:
             return _error(400, wrong or "AccessDenied", "the token is not one of ours")
