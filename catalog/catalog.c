@@ -79,7 +79,8 @@ bool catalog_read_failed(struct err *err)
 static bool store_full(struct err *err)
 {
     struct err was = *err;
-    return err_set(err, ERR_BUSY, "the store has no room for the metadata file: %s", was.msg);
+    err_set(err, ERR_BUSY, "the store has no room for the metadata file: %s", was.msg);
+    return err_quote(err, str_sub(str_from(was.said), 2, SIZE_MAX));
 }
 
 bool catalog__change_failed(struct err *err)

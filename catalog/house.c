@@ -57,8 +57,8 @@ bool house_read(struct arena *a, const struct named_by *by, struct sql_surveyed 
         if (!table->metadata_location.p)
             return true;
         if (same)
-            log_write(LOG_WARN, "purge", "nobody can tell what metadata %.*s names: %s",
-                STR_ARG(table->metadata_location), why.msg);
+            log_write(LOG_WARN, "purge", "nobody can tell what metadata %.*s names: %s%s",
+                STR_ARG(table->metadata_location), ERR_ALL(&why));
     }
     return same || err_set(err, ERR_UNAVAILABLE, "the pointer of a table moves all the time");
 }

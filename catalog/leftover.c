@@ -236,7 +236,7 @@ static bool delete_one(struct catalog *c, struct str uri)
         metric_add(METRIC_leftover_files_total, 1);
         return true;
     }
-    log_write(LOG_WARN, "leftover", "cannot delete %.*s: %s", STR_ARG(uri), err.msg);
+    log_write(LOG_WARN, "leftover", "cannot delete %.*s: %s%s", STR_ARG(uri), ERR_ALL(&err));
     return false;
 }
 
@@ -251,7 +251,7 @@ static size_t delete_batch(struct catalog *c, const struct leftover *files, size
     for (size_t i = 0; i < n; i++)
         uris[i] = files[i].uri;
     if (!sql_pointed_at(c->sql, uris, n, b.named, &err) || !ask_folders(&b) || !ask_makers(&b)) {
-        log_write(LOG_WARN, "leftover", "%zu files stay: %s", n, err.msg);
+        log_write(LOG_WARN, "leftover", "%zu files stay: %s%s", n, ERR_ALL(&err));
         return 0;
     }
     for (size_t i = 0; i < n; i++)

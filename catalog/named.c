@@ -225,8 +225,8 @@ static bool is_for_nobody(const struct err *err)
 static void pass_over(struct walk *w, const char *what, struct str uri)
 {
     if (w->told++ < TOLD)
-        log_write(LOG_WARN, "purge", "nobody can tell what %s %.*s names: %s", what, STR_ARG(uri),
-            w->err->msg);
+        log_write(LOG_WARN, "purge", "nobody can tell what %s %.*s names: %s%s", what, STR_ARG(uri),
+            ERR_ALL(w->err));
     err_clear(w->err);
 }
 

@@ -108,7 +108,7 @@ static void give_lease(struct purge *p, const struct sql_mark *mark)
     struct err ignored = {.kind = ERR_NONE};
     if (!sql_lease_give(p->catalog->sql, p->catalog->warehouse.id, lease_name(a, mark),
             str_from(p->holder), &ignored))
-        log_write(LOG_DEBUG, "purge", "%s", ignored.msg);
+        log_write(LOG_DEBUG, "purge", "%s%s", ERR_ALL(&ignored));
 }
 
 static void tell(const struct sql_mark *mark, enum purge_end end, const struct purge_count *n)

@@ -231,7 +231,7 @@ static void complain(struct walk *w, const char *what, struct str uri, const str
 {
     metric_add(METRIC_purge_errors_total, 1);
     if (w->count->failed < TOLD)
-        log_write(LOG_WARN, "purge", "%s %.*s: %s", what, STR_ARG(uri), err->msg);
+        log_write(LOG_WARN, "purge", "%s %.*s: %s%s", what, STR_ARG(uri), ERR_ALL(err));
 }
 
 /* The file stays, for this time or for good. */

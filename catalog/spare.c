@@ -114,8 +114,8 @@ static bool not_known(struct gathering *g, const struct sql_surveyed *table, con
 {
     if (g->end != PURGE_GOING)
         return false;
-    log_write(LOG_WARN, "purge", "what the table at %.*s names cannot be known: %s",
-        STR_ARG(table->location), err->msg);
+    log_write(LOG_WARN, "purge", "what the table at %.*s names cannot be known: %s%s",
+        STR_ARG(table->location), ERR_ALL(err));
     return end_as(g, PURGE_UNSURE);
 }
 

@@ -98,8 +98,8 @@ static void begin_seeing(struct purge *p)
 /* Its warehouse's places are where it may name files; of one that cannot be opened the base is. */
 static void not_known(struct survey *s, const struct err *err)
 {
-    log_write(LOG_WARN, "purge", "what the table at %.*s names cannot be known: %s",
-        STR_ARG(s->table.location), err->msg);
+    log_write(LOG_WARN, "purge", "what the table at %.*s names cannot be known: %s%s",
+        STR_ARG(s->table.location), ERR_ALL(err));
     if (err->kind == ERR_UNAVAILABLE || !s->house.catalog)
         s->closed = s->table.warehouse;
     AUTO(arena_free) struct arena *a = arena_new();
@@ -332,6 +332,6 @@ enum purge_end purge__survey(struct purge *p, const struct purge_asker *asker)
     if (ok)
         p->good_until_us = good_until(begun, clock_mono_us());
     if (!sql_lease_give(p->catalog->sql, 0, STR("survey"), str_from(p->holder), &ignored))
-        log_write(LOG_DEBUG, "purge", "%s", ignored.msg);
+        log_write(LOG_DEBUG, "purge", "%s%s", ERR_ALL(&ignored));
     return ok ? PURGE_GOING : s.end;
 }

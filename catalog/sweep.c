@@ -152,7 +152,7 @@ static bool failed(struct round *r, const char *what, struct str uri, const stru
 {
     metric_add(METRIC_sweep_errors_total, 1);
     if (r->failed++ < TOLD)
-        log_write(LOG_WARN, "sweep", "%s %.*s: %s", what, STR_ARG(uri), err->msg);
+        log_write(LOG_WARN, "sweep", "%s %.*s: %s%s", what, STR_ARG(uri), ERR_ALL(err));
     r->away = err->kind == ERR_UNAVAILABLE ? r->away + 1 : 0;
     return r->away < AWAY_AFTER || end_as(r, ROUND_AWAY);
 }

@@ -53,7 +53,8 @@ static void to_one_line(char *text)
 static void line(const char *what, bool good, struct err *err, bool *ok)
 {
     to_one_line(err->msg);
-    printf("%-14s %s%s\n", what, good ? "ok" : "FAILED: ", good ? "" : err->msg);
+    printf("%-14s %s%s%s\n", what, good ? "ok" : "FAILED: ", good ? "" : err->msg,
+        good ? "" : err->said);
     *ok = *ok && good;
     err_clear(err);
 }
@@ -182,11 +183,11 @@ static void open_log(const struct config *conf)
 static void complain(const struct command *command, const struct config *conf, struct err *err)
 {
     if (command->run == run_serve && conf->log_format && strcmp(conf->log_format, "json") == 0) {
-        log_write(LOG_ERROR, "start", "%s", err->msg);
+        log_write(LOG_ERROR, "start", "%s%s", ERR_ALL(err));
         return;
     }
     to_one_line(err->msg);
-    fprintf(stderr, "firn %s: %s\n", command->name, err->msg);
+    fprintf(stderr, "firn %s: %s%s\n", command->name, ERR_ALL(err));
 }
 
 static int run(const struct command *command, int argc, char **argv)

@@ -11,6 +11,7 @@
 #include "ident.h"
 #include "identity.h"
 #include "json.h"
+#include "log.h"
 #include "profile.h"
 #include "profile_keys.h"
 #include "secret.h"
@@ -425,8 +426,10 @@ bool manage_check(
     bool ok = (!h.profile || identity_check(a, m->conf, h.row.base, h.profile, err)) &&
               try_storage(a, m, &h, err);
     json_object_set_new(doc, "ok", json_boolean(ok));
-    if (!ok)
+    if (!ok) {
+        log_write(LOG_WARN, "warehouse", "%s%s", ERR_ALL(err));
         json_object_set_new(doc, "message", json_string(err->msg));
+    }
     if (h.warning.n > 0)
         json_object_set_new(doc, "warning", text_json(h.warning));
     err_clear(err);

@@ -357,7 +357,7 @@ static bool run_rotate(struct arena *a, struct secrets *s, const struct config *
                 continue;
             if (err->kind == ERR_UNAVAILABLE)
                 return false;
-            fprintf(stderr, "%s\n", err->msg);
+            fprintf(stderr, "%s%s\n", ERR_ALL(err));
             bad++;
         }
     } while (n == PAGE);

@@ -260,6 +260,11 @@ static enum err_kind settled(const struct call *c)
     }
 }
 
+static struct str all_of(const struct call *c)
+{
+    return arena_printf(c->arena, "%s%s", ERR_ALL(&c->err));
+}
+
 /* Words of the layers below speak of hosts and sockets: they are for the log. */
 static bool is_technical(const struct err *e)
 {
@@ -276,7 +281,7 @@ static void speak_to_client(struct call *c)
         text = "the database did not answer in time";
     else if (c->err.kind != ERR_UNAVAILABLE && c->err.kind != ERR_BUSY)
         return;
-    c->detail = arena_dup(c->arena, str_from(c->err.msg));
+    c->detail = all_of(c);
     err_set_at(&c->err, c->err.kind, c->err.file, c->err.line, "%s", text);
 }
 
@@ -342,7 +347,7 @@ static void log_error(struct log_line *l, const struct call *c)
     if (!c->err.kind)
         return;
     log_str(l, "kind", str_from(err_name(c->err.kind)));
-    log_str(l, "message", c->detail.p ? c->detail : str_from(c->err.msg));
+    log_str(l, "message", c->detail.p ? c->detail : all_of(c));
     if (file.p) {
         log_str(l, "file", file);
         log_i64(l, "line", c->err.line);

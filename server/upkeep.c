@@ -19,7 +19,7 @@ static void prune(struct catalog *c, void *arg)
     struct err err = {0};
 
     if (!keep_prune(c, str_from(u->holder), u->server->conf->change_retention / 1000, &err))
-        log_write(LOG_WARN, "upkeep", "%s", err.msg);
+        log_write(LOG_WARN, "upkeep", "%s%s", ERR_ALL(&err));
 }
 
 /* What it did not manage is left to the next one, here or on another replica. */

@@ -322,7 +322,7 @@ static void with_row(struct warehouses *w, const struct sql_warehouse *row,
     if (warehouses_find(w, row->uuid, &c, &err))
         fn(c, arg);
     else
-        log_write(LOG_WARN, "warehouse", "%s", err.msg);
+        log_write(LOG_WARN, "warehouse", "%s%s", ERR_ALL(&err));
 }
 
 void warehouses_each(struct warehouses *w, void (*fn)(struct catalog *c, void *arg), void *arg)

@@ -1,5 +1,6 @@
 #include "adls_priv.h"
 
+#include "answer.h"
 #include "arena.h"
 #include "azure_sign.h"
 #include "base.h"
@@ -164,9 +165,10 @@ static void read_error(struct arena *a, struct adls_call *call, const struct fet
     call->code = call->message = (struct str){NULL, 0};
     if (rs->status < 300)
         return;
-    call->code = fetch_header(rs, "x-ms-error-code"); /* of a HEAD too, which has no body */
+    call->code =
+        answer_code(fetch_header(rs, "x-ms-error-code")); /* of a HEAD too, which has no body */
     if (!call->code.p)
-        call->code = xml_words(a, buf_view(&rs->body), "Code");
+        call->code = xml_code(a, buf_view(&rs->body));
     struct str words = xml_words(a, buf_view(&rs->body), "Message");
     call->message = str_sub(words, 0, str_find(words, '\n')); /* then its time and request id */
 }
@@ -258,11 +260,12 @@ bool adls__fail(const struct adls *s, const struct adls_call *call, const struct
     struct err *err)
 {
     char name[URI_MAX + ID_MAX];
-    struct str id = str_sub(fetch_header(rs, "x-ms-request-id"), 0, ID_MAX);
+    struct str id = answer_code(fetch_header(rs, "x-ms-request-id"));
     put_name(name, sizeof(name), s, call);
-    return err_set(err, kind_of(call, rs->status), "%s: the store answered %d%s%.*s%s%.*s%s%.*s%s",
-        name, rs->status, call->code.p ? " " : "", STR_ARG(call->code), call->message.p ? ": " : "",
-        STR_ARG(call->message), id.p ? " (request id " : "", STR_ARG(id), id.p ? ")" : "");
+    err_set(err, kind_of(call, rs->status), "%s: the store answered %d%s%.*s%s%.*s%s", name,
+        rs->status, call->code.p ? " " : "", STR_ARG(call->code), id.p ? " (request id " : "",
+        STR_ARG(id), id.p ? ")" : "");
+    return err_quote(err, call->message);
 }
 
 /* --- sending -----------------------------------------------------------------------------------

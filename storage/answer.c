@@ -3,7 +3,9 @@
 #include "arena.h"
 #include "secret.h"
 
-enum { WORDS_MAX = 200 };
+#include <string.h>
+
+enum { WORDS_MAX = 200, CODE_MAX = 64 };
 
 void answer_fini(struct fetch_response *rs)
 {
@@ -37,4 +39,16 @@ struct str answer_text(const json_t *json, const char *name)
 struct str answer_words(struct arena *a, const json_t *json, const char *name)
 {
     return arena_dup(a, str_utf8_cut(answer_text(json, name), WORDS_MAX));
+}
+
+struct str answer_code(struct str text)
+{
+    static const char more[] = ".-_";
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!letter && !(c && strchr(more, c)))
+            return (struct str){NULL, 0};
+    }
+    return text.n > 0 && text.n <= CODE_MAX ? text : (struct str){NULL, 0};
 }

@@ -1,4 +1,5 @@
-/* JSON answers of services that hold secrets: nothing of them stays in memory. */
+/* Answers of services that hold secrets, of which nothing stays in memory, or words that are not
+ * for everybody. */
 #pragma once
 
 #include <jansson.h>
@@ -17,5 +18,8 @@ json_t *answer_json(const struct fetch_response *rs);
 void answer_free(json_t **json);
 /* A member that is a text; absent without one. Belongs to the tree. */
 struct str answer_text(const json_t *json, const char *name);
-/* The same as words for an error of ours: short, and in the arena. */
+/* The same as words for the log: short, and in the arena. */
 struct str answer_words(struct arena *a, const json_t *json, const char *name);
+/* What is the code or the id of an error, letters, digits and little else: whoever answers cannot
+ * say more with it. Absent when it is none. */
+struct str answer_code(struct str text);

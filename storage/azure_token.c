@@ -54,10 +54,10 @@ static bool refused(
 {
     AUTO(answer_free) json_t *json = answer_json(rs);
     struct str why = answer_words(a, json, "error_description");
-    struct str code = answer_words(a, json, "error");
-    return err_set(err, retry_is_trouble(rs->status) ? ERR_UNAVAILABLE : ERR_INTERNAL,
-        "%s answered %d%s%.*s%s%.*s", who, rs->status, code.p ? " " : "", STR_ARG(code),
-        why.p ? ": " : "", STR_ARG(str_sub(why, 0, str_find(why, '\r'))));
+    struct str code = answer_code(answer_words(a, json, "error"));
+    err_set(err, retry_is_trouble(rs->status) ? ERR_UNAVAILABLE : ERR_INTERNAL,
+        "%s answered %d%s%.*s", who, rs->status, code.p ? " " : "", STR_ARG(code));
+    return err_quote(err, str_sub(why, 0, str_find(why, '\r')));
 }
 
 /* --- of an application -------------------------------------------------------------------------

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { WORDS_MAX = 200 };
+enum { WORDS_MAX = 200, ID_MAX = 64 };
 
 static bool attempt(struct gcs *gcs, struct arena *a, struct gcs_call *call,
     struct fetch_response *rs, struct err *err)
@@ -46,7 +46,7 @@ static void read_error(struct arena *a, struct gcs_call *call, const struct fetc
     AUTO(answer_free) json_t *json = answer_json(rs);
     const json_t *error = json_object_get(json, "error");
     const json_t *first = json_array_get(json_object_get(error, "errors"), 0);
-    call->reason = answer_words(a, first, "reason");
+    call->reason = answer_code(answer_words(a, first, "reason"));
     call->message = answer_words(a, error, "message");
     struct str body = buf_view(&rs->body);
     if (!json && body.n > 0 && str_is_utf8(body))
@@ -109,13 +109,14 @@ static enum err_kind kind_of(const struct gcs_call *call, int status)
 
 bool gcs__fail(const struct gcs_call *call, const struct fetch_response *rs, struct err *err)
 {
-    struct str id = fetch_header(rs, "x-guploader-uploadid");
-    return err_set(err, kind_of(call, rs->status),
-        "%s %.*s: %sthe store answered %d%s%.*s%s%.*s%s%.*s%s", call->method, STR_ARG(call->uri),
+    struct str id = str_sub(fetch_header(rs, "x-guploader-uploadid"), 0, ID_MAX);
+    id = answer_code(id);
+    err_set(err, kind_of(call, rs->status), "%s %.*s: %sthe store answered %d%s%.*s%s%.*s%s",
+        call->method, STR_ARG(call->uri),
         is_bucket_missing(call, rs->status) ? "the bucket does not exist: " : "", rs->status,
-        call->reason.p ? " " : "", STR_ARG(call->reason), call->message.p ? ": " : "",
-        STR_ARG(call->message), id.p ? " (upload id " : "", STR_ARG(str_sub(id, 0, 64)),
+        call->reason.p ? " " : "", STR_ARG(call->reason), id.p ? " (upload id " : "", STR_ARG(id),
         id.p ? ")" : "");
+    return err_quote(err, call->message);
 }
 
 struct sending {

@@ -73,16 +73,17 @@ static bool refused(
     struct arena *a, const struct google_ask *ask, const struct fetch_response *rs, struct err *err)
 {
     AUTO(answer_free) json_t *json = answer_json(rs);
-    struct str word = answer_words(a, json, "error");
+    struct str word = answer_code(answer_words(a, json, "error"));
     struct str why = answer_words(a, json, "error_description");
     if (!why.p)
         why = answer_words(a, json_object_get(json, "error"), "message");
     enum err_kind kind = rs->status == 429 || rs->status >= 500 ? ERR_UNAVAILABLE
                          : rs->status >= 400                    ? ERR_KEYS_REFUSED
                                                                 : ERR_INTERNAL;
-    return err_set(err, kind, "%.*s answered %d%s%.*s%s%.*s",
+    err_set(err, kind, "%.*s answered %d%s%.*s",
         STR_ARG(str_sub(ask->url, 0, str_find(ask->url, '?'))), rs->status, word.p ? " " : "",
-        STR_ARG(word), why.p ? ": " : "", STR_ARG(why));
+        STR_ARG(word));
+    return err_quote(err, why);
 }
 
 static int64_t end_of(const struct google_ask *ask, const json_t *json, int64_t begun_ms)

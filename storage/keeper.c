@@ -73,14 +73,15 @@ static void succeed(struct keeper *k, struct credentials *fresh)
 static void complain(struct keeper *k)
 {
     const char *what = k->from->what, *name = k->source->name, *why = k->why.msg;
+    const char *said = k->why.said;
     bool hurts = !usable(k);
     if (hurts && !k->hurt)
-        log_write(LOG_ERROR, "keys", "there are no %s from %s: %s", what, name, why);
+        log_write(LOG_ERROR, "keys", "there are no %s from %s: %s%s", what, name, why, said);
     else if (!hurts && k->failures == 1)
         log_write(LOG_WARN, "keys",
-            "no new %s from %s: %s; the old ones are used until they expire, and new ones are "
+            "no new %s from %s: %s%s; the old ones are used until they expire, and new ones are "
             "asked for again",
-            what, name, why);
+            what, name, why, said);
     k->hurt = hurts;
 }
 

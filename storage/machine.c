@@ -118,9 +118,9 @@ static bool container_refused(
     struct str why = answer_words(a, json, "message");
     if (!why.p)
         why = answer_words(a, json, "Message");
-    return err_set(err, rs->status == 429 || rs->status >= 500 ? ERR_UNAVAILABLE : ERR_INTERNAL,
-        "%.*s answered %d%s%.*s", STR_ARG(str_sub(uri, 0, str_find(uri, '?'))), rs->status,
-        why.p ? ": " : "", STR_ARG(why));
+    err_set(err, rs->status == 429 || rs->status >= 500 ? ERR_UNAVAILABLE : ERR_INTERNAL,
+        "%.*s answered %d", STR_ARG(str_sub(uri, 0, str_find(uri, '?'))), rs->status);
+    return err_quote(err, why);
 }
 
 bool machine__container(

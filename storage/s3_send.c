@@ -1,5 +1,6 @@
 #include "s3_priv.h"
 
+#include "answer.h"
 #include "arena.h"
 #include "base.h"
 #include "clock.h"
@@ -124,7 +125,7 @@ static void read_error(struct arena *a, struct s3_call *call, const struct fetch
     call->code = call->message = (struct str){NULL, 0};
     if (rs->status < 300 && !call->spurious)
         return;
-    call->code = xml_words(a, buf_view(&rs->body), "Code");
+    call->code = xml_code(a, buf_view(&rs->body));
     call->message = xml_words(a, buf_view(&rs->body), "Message");
 }
 
@@ -298,20 +299,18 @@ static enum err_kind kind_of(const struct s3_call *call, int status)
 
 bool s3__fail(const struct s3_call *call, const struct fetch_response *rs, struct err *err)
 {
-    struct str id = fetch_header(rs, "x-amz-request-id");
+    struct str id = answer_code(fetch_header(rs, "x-amz-request-id"));
     struct str region = fetch_header(rs, "x-amz-bucket-region");
-    (void)err_set(err, kind_of(call, rs->status),
-        "%s s3://%s%s%.*s: the store answered %d%s%.*s%s%.*s", call->method, call->bucket->name,
-        call->key.p ? "/" : "", STR_ARG(call->key), rs->status, call->code.p ? " " : "",
-        STR_ARG(call->code), call->message.p ? ": " : "", STR_ARG(call->message));
+    (void)err_set(err, kind_of(call, rs->status), "%s s3://%s%s%.*s: the store answered %d%s%.*s",
+        call->method, call->bucket->name, call->key.p ? "/" : "", STR_ARG(call->key), rs->status,
+        call->code.p ? " " : "", STR_ARG(call->code));
     size_t n = strlen(err->msg);
-    if (rs->status / 100 == 3 && region.p)
+    if (rs->status / 100 == 3 && is_region(region))
         n += (size_t)snprintf(err->msg + n, sizeof(err->msg) - n,
-            " (the bucket lies in region %.*s)", STR_ARG(str_sub(region, 0, REGION_MAX)));
+            " (the bucket lies in region %.*s)", STR_ARG(region));
     if (id.p && n < sizeof(err->msg))
-        (void)snprintf(
-            err->msg + n, sizeof(err->msg) - n, " (request id %.*s)", STR_ARG(str_sub(id, 0, 64)));
-    return false;
+        (void)snprintf(err->msg + n, sizeof(err->msg) - n, " (request id %.*s)", STR_ARG(id));
+    return err_quote(err, call->message);
 }
 
 /* The region of a bucket nobody told us: AWS names it in whatever it answers to a HEAD. */

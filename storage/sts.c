@@ -74,17 +74,16 @@ static bool end_form(struct buf *form, struct arena *a, const struct sts_role *r
 static bool refused(struct arena *a, const struct sts_role *role, const struct endpoint *at,
     const struct fetch_response *rs, struct err *err)
 {
-    struct str code = xml_words(a, buf_view(&rs->body), "Code");
+    struct str code = xml_code(a, buf_view(&rs->body));
     struct str message = xml_words(a, buf_view(&rs->body), "Message");
     bool later = rs->status == 429 || rs->status >= 500 || str_eq(code, STR("Throttling")) ||
                  str_eq(code, STR("IDPCommunicationError"));
     enum err_kind kind = later               ? ERR_UNAVAILABLE
                          : rs->status >= 400 ? ERR_KEYS_REFUSED
                                              : ERR_INTERNAL;
-    return err_set(err, kind,
-        "the token service %.*s answered %d%s%.*s%s%.*s when asked for the role %.*s",
-        STR_ARG(at->host), rs->status, code.p ? " " : "", STR_ARG(code), message.p ? ": " : "",
-        STR_ARG(message), STR_ARG(role->arn));
+    err_set(err, kind, "the token service %.*s answered %d%s%.*s when asked for the role %.*s",
+        STR_ARG(at->host), rs->status, code.p ? " " : "", STR_ARG(code), STR_ARG(role->arn));
+    return err_quote(err, message);
 }
 
 static bool read_answer(struct arena *a, const struct endpoint *at, struct str doc,

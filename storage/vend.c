@@ -180,8 +180,8 @@ static bool ask_for_all(struct arena *a, struct vend *v, const struct wish *w, s
     if (ask->ok)
         ask->fresh_ms = begun + (ask->keys->expires_ms - begun) / 2;
     else
-        log_write(
-            LOG_WARN, "vend", "no credentials for %.*s: %s", STR_ARG(w->place->uri), ask->err.msg);
+        log_write(LOG_WARN, "vend", "no credentials for %.*s: %s%s", STR_ARG(w->place->uri),
+            ERR_ALL(&ask->err));
     pthread_mutex_lock(&v->lock);
     if (ask->ok)
         fill(v, e, ask);

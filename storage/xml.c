@@ -1,5 +1,7 @@
 #include "xml.h"
 
+#include "answer.h"
+
 #include "arena.h"
 #include "base.h"
 
@@ -244,4 +246,9 @@ struct str xml_words(struct arena *a, struct str doc, const char *name)
         if (str_is_utf8(s))
             return s;
     return (struct str){NULL, 0};
+}
+
+struct str xml_code(struct arena *a, struct str doc)
+{
+    return answer_code(xml_find(a, doc, "Code"));
 }

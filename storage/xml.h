@@ -30,5 +30,7 @@ void xml_init(struct xml *x, struct arena *a, struct str doc);
 MUST bool xml_next(struct xml *x, enum xml_event *out, struct err *err);
 /* Text of the first element `name` at any depth; absent when there is none or doc is no XML. */
 struct str xml_find(struct arena *a, struct str doc, const char *name);
-/* The same as words for an error of ours: short, and UTF-8 whatever was sent. */
+/* The same as words for the log: short, and UTF-8 whatever was sent. */
 struct str xml_words(struct arena *a, struct str doc, const char *name);
+/* The same as the code of an error, which may be shown to anybody; absent when it is no code. */
+struct str xml_code(struct arena *a, struct str doc);

@@ -7,6 +7,8 @@
 
 #include "str.h"
 
+enum { SECRET_MIN = 40 }; /* AWS's secret keys have as many */
+
 struct kind {
     int status;
     enum log_level level;
@@ -71,6 +73,43 @@ void err_set_at(
     err->kind = kind;
     err->file = file;
     err->line = line;
+    err->said[0] = '\0';
+}
+
+/* Of such characters keys, tokens and signatures consist, also in a URL. */
+static bool is_of_secret(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("+/=_%-", c));
+}
+
+static struct str next_run(struct str s)
+{
+    size_t n = 0;
+    bool first = is_of_secret(s.p[0]);
+    while (n < s.n && is_of_secret(s.p[n]) == first)
+        n++;
+    return str_sub(s, 0, n);
+}
+
+void err_quote_in(struct err *err, struct str words)
+{
+    struct text t = {.n = 0};
+    words = str_trim(words);
+    if (words.n == 0)
+        return;
+    text_add_str(&t, STR(": "));
+    for (struct str rest = words; rest.n > 0 && t.n < sizeof(err->said);) {
+        struct str run = next_run(rest);
+        text_add_str(&t, run.n >= SECRET_MIN && is_of_secret(run.p[0]) ? STR("***") : run);
+        rest = str_sub(rest, run.n, rest.n);
+    }
+    struct str said = str_utf8_cut((struct str){t.p, t.n}, sizeof(err->said) - 1);
+    memcpy(err->said, said.p, said.n);
+    err->said[said.n] = '\0';
+    for (char *p = err->said; *p; p++)
+        if ((unsigned char)*p < ' ')
+            *p = ' ';
 }
 
 void err_wrap_in(struct err *err, const char *fmt, ...)
@@ -113,6 +152,7 @@ void err_clear(struct err *err)
     err->file = NULL;
     err->line = 0;
     err->msg[0] = '\0';
+    err->said[0] = '\0';
 }
 
 int err_status(enum err_kind kind)

@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "log.h"
+#include "str.h"
 
 /* X(kind, status, Iceberg type, log level). Status 0: internal, never shown to a client. */
 #define ERR_KINDS(X)                                                                               \
@@ -68,7 +69,11 @@ struct err {
     int line;
     const char *file;
     char msg[1024]; /* cut at a UTF-8 boundary */
+    /* ": " and what somebody else said of it, for the log alone; empty where nobody did. */
+    char said[256];
 };
+/* Both, for "%s%s" in a log or at the operator's terminal. */
+#define ERR_ALL(err) (err)->msg, (err)->said
 
 /* The analyzers of callers in other files must see that these yield false. */
 #define ERR_FALSE(call)                                                                            \
@@ -81,6 +86,9 @@ struct err {
  * n); */
 #define err_set(err, kind, ...)                                                                    \
     ERR_FALSE(err_set_at((err), (kind), __FILE__, __LINE__, __VA_ARGS__))
+/* Adds what a store or a service said of it: one line, and without what may be a secret. Clients
+ * are not shown it, as it may speak of what is not theirs to know; yields false. */
+#define err_quote(err, ...) ERR_FALSE(err_quote_in((err), __VA_ARGS__))
 /* Puts context in front of the message while unwinding ("context: message"); yields false. */
 #define err_wrap(err, ...) ERR_FALSE(err_wrap_in((err), __VA_ARGS__))
 /* Puts the place behind the message, "message (/updates/0/schema)", which is cut to make room;
@@ -91,6 +99,7 @@ struct err {
 
 void err_set_at(struct err *err, enum err_kind kind, const char *file, int line, const char *fmt,
     ...) __attribute__((format(printf, 5, 6)));
+void err_quote_in(struct err *err, struct str words);
 void err_wrap_in(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void err_where_in(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void err_as_kind(struct err *err, enum err_kind kind);

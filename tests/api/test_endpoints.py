@@ -229,6 +229,7 @@ def test_an_endpoint_that_is_no_longer_allowed(store, keys):
 def test_the_servers_identity_is_its_own(store, identity, keys):
     """A token that proves who the server is goes to its own token service, never to that of a warehouse."""
     thief = Identity(keys)
+    thief.external_id = thief.ANY
     with thief:
         firn = started(f"{store.url} {thief.url}")
         firn.store = FileStore(firn.folder) if firn.store.kind != "file" else firn.store  # which brings no keys
@@ -253,4 +254,44 @@ def test_the_servers_token_goes_to_named_hosts():
             answer = api.post(ROOT, body | {"storage": {"type": "gcs", member: "https://storage.example"}})
             answer.fails(403, contains=f"/storage/{member}")
             assert "the server's own token" in answer.error["message"]
+        api.close()
+
+
+def test_words_of_a_store_are_for_the_log(victim):
+    """It may be anything inside that was made to answer, or tell of what is not the caller's to know."""
+    secret = secrets.token_hex(20)
+    words = f"internal-host-7 says that user root of arn:aws:iam::123:user/ops may not; key {secret}"
+    bodies = {
+        "AccessDenied": f"<Error><Code>AccessDenied</Code><Message>{words}</Message></Error>",
+        "": f"<Error><Code>{words}</Code><Message>{words}</Message></Error>"}
+    with started(urllib.parse.urlsplit(victim.url).netloc) as firn:
+        api = Api(firn)
+        for code, body in bodies.items():
+            victim.reply = 403, {"Content-Type": "application/xml", "x-amz-request-id": words}, body.encode()
+            body = described(Keys(), endpoint=victim.url)
+            message = api.post(ROOT, body).fails(400, contains=f"403 {code}".strip())["message"]
+            made = api.post(ROOT, body | {"active": False}).ok().json
+            found = api.post(f"{ROOT}/{made['name']}/check").ok().json
+            assert found["ok"] is False
+            for text in (message, found["message"]):
+                assert "internal-host" not in text and "arn:aws" not in text and secret not in text
+            api.delete(f"{ROOT}/{made['name']}").expect(204)
+        assert firn.log_text().count("internal-host-7 says that user root of arn:aws:iam::123:user/ops may not; key ***") >= 4
+        assert secret not in firn.log_text()
+        api.close()
+
+
+def test_words_of_a_store_in_a_load(store, keys):
+    """Whoever loads a table whose file the store denies learns the code, the operator why."""
+    firn = started(urllib.parse.urlsplit(store.url).netloc, FIRN_CACHE="0")
+    with firn:
+        api = Api(firn)
+        house = api.post(ROOT, described(keys, endpoint=store.url)).ok().json
+        path = f"/v1/{house['id']}/namespaces"
+        api.post(path, {"namespace": ["a"]}).ok()
+        api.post(f"{path}/a/tables", {"name": "t", "schema": simple()}).ok()
+        keys.revoke_all()
+        answer = api.get(f"{path}/a/tables/t").expect(500)
+        assert "ExpiredToken" in answer.error["message"] and "words of the store" not in answer.body.decode()
+        firn.wait_log("ExpiredToken.*words of the store")
         api.close()

@@ -169,7 +169,7 @@ def test_role_on_top_of_other_keys(firn, identity, store, external_id):
                   "this token is not known here"),
     ("instance", "no S3 keys from the instance .*the instance metadata service gave no session token: PUT "),
     ("web", r"no S3 keys from the web identity: the token service 127\.0\.0\.1:\d+ answered 400 "
-            "InvalidIdentityToken: the token is not one of ours when asked for the role arn:aws:iam::1:role/firn"),
+            "InvalidIdentityToken when asked for the role arn:aws:iam::1:role/firn: the token is not one of ours"),
 ])
 def test_check_says_what_is_wrong(firn, identity, source, words):
     """`firn check` with a wrong token: who was asked, and what he answered."""

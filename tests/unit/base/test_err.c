@@ -89,6 +89,41 @@ START_TEST(test_err_where__long_message_makes_room)
 }
 END_TEST
 
+START_TEST(test_err_quote__stands_apart_from_the_message)
+{
+    struct err e = {0};
+    err_set(&e, ERR_STORE_DENIED, "the store answered 403");
+    ck_assert(!err_quote(&e, STR(" no\nway ")));
+    err_wrap(&e, "reading it");
+    ck_assert_str_eq(e.msg, "reading it: the store answered 403");
+    ck_assert_str_eq(e.said, ": no way");
+    err_set(&e, ERR_INTERNAL, "something else");
+    ck_assert_str_eq(e.said, "");
+    err_quote(&e, STR(""));
+    ck_assert_str_eq(e.said, "");
+}
+END_TEST
+
+START_TEST(test_err_quote__what_may_be_a_secret_is_left_out)
+{
+    struct err e = {0};
+    err_set(&e, ERR_STORE_DENIED, "no");
+    err_quote(&e, STR("the key wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY of AKIAIOSFODNN7EXAMPLE "
+                      "for arn:aws:iam::1:role/x"));
+    ck_assert_str_eq(e.said, ": the key *** of AKIAIOSFODNN7EXAMPLE for arn:aws:iam::1:role/x");
+    char two[600], umlauts[1001];
+    memset(two, 'a', sizeof(two));
+    two[299] = ' ';
+    err_quote(&e, (struct str){two, sizeof(two)});
+    ck_assert_str_eq(e.said, ": *** ***");
+    for (size_t i = 0; i < sizeof(umlauts) - 1; i += 2)
+        memcpy(umlauts + i, "ü", 2);
+    umlauts[sizeof(umlauts) - 1] = '\0';
+    err_quote(&e, str_from(umlauts));
+    ck_assert(str_is_utf8(str_from(e.said)) && strlen(e.said) >= sizeof(e.said) - 2);
+}
+END_TEST
+
 START_TEST(test_err_as__same_message_other_kind)
 {
     struct err err = {0};
@@ -123,6 +158,8 @@ int main(void)
     tcase_add_test(cases, test_err_wrap__long_context_and_message);
     tcase_add_test(cases, test_err_where__place_stands_behind);
     tcase_add_test(cases, test_err_where__long_message_makes_room);
+    tcase_add_test(cases, test_err_quote__stands_apart_from_the_message);
+    tcase_add_test(cases, test_err_quote__what_may_be_a_secret_is_left_out);
     tcase_add_test(cases, test_err_as__same_message_other_kind);
     tcase_add_test(cases, test_err_kinds__the_table_as_clients_see_it);
     suite_add_tcase(suite, cases);

@@ -73,8 +73,10 @@ static void fails(const struct store_conf *conf, enum err_kind kind, const char 
     struct err err = {0};
     ck_assert(!load(conf, &c, &err));
     ck_assert_msg(err.kind == kind, "%s: %s", err_name(err.kind), err.msg);
-    ck_assert_msg(strstr(err.msg, words) != NULL, "%s", err.msg);
-    ck_assert_msg(!strstr(err.msg, "hidden"), "%s", err.msg);
+    char all[sizeof(err.msg) + sizeof(err.said)];
+    (void)snprintf(all, sizeof(all), "%s%s", ERR_ALL(&err));
+    ck_assert_msg(strstr(all, words) != NULL, "%s", all);
+    ck_assert_msg(!strstr(all, "hidden"), "%s", all);
 }
 
 static void check_none(const struct store_conf *conf, const char *words)
@@ -249,8 +251,8 @@ START_TEST(test_source__web_identity_refused)
     set_token("hidden");
     const struct store_conf conf = {.identity_endpoint = url};
     fails(&conf, ERR_INTERNAL,
-        "answered 400 InvalidIdentityToken: No OpenIDConnect provider when "
-        "asked for the role arn:aws:iam::1:role/r x");
+        "answered 400 InvalidIdentityToken when asked for the role arn:aws:iam::1:role/r x"
+        ": No OpenIDConnect provider");
     fails(&conf, ERR_INTERNAL, "answered 403 AccessDenied when");
     fails(&conf, ERR_UNAVAILABLE, "answered 503 when");
     fails(&conf, ERR_INTERNAL, "has no AccessKeyId");
