@@ -100,6 +100,44 @@ static bool check_free(
         STR_ARG(uri));
 }
 
+static bool lies_in(struct arena *a, const struct location *at, struct str folder)
+{
+    struct location root;
+    struct err ignored;
+    return folder.n > 0 && location_parse(a, folder, &root, &ignored) && location_within(at, &root);
+}
+
+static bool lies_in_named(struct arena *a, const struct location *at, const struct head *head)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_lend(head->properties), key, value)
+    {
+        if (is_folder(str_from(key)) && lies_in(a, at, json_text(value)))
+            return true;
+    }
+    return false;
+}
+
+/* What a commit brings in was written by it: to the table's location, or to a folder that the
+ * table has for that, as it was or as it will be. What comes with a file to be registered may have
+ * a longer history. */
+static bool check_file(struct arena *a, const struct catalog *c, const struct draft *d,
+    struct str uri, struct err *err)
+{
+    const struct head *was = d->base ? metadata_head(d->base) : &d->head;
+    struct location at;
+    TRY(location_parse(a, uri, &at, err));
+    if (lies_in(a, &at, d->head.location) || lies_in(a, &at, was->location))
+        return true;
+    if (lies_in_named(a, &at, &d->head) || lies_in_named(a, &at, was))
+        return check_free(a, c, d->head.location, uri, err);
+    return err_set(err, ERR_INVALID_ARGUMENT,
+        "Invalid location: expected a file in the table's location %.*s or in a folder that one of "
+        "its properties write.*.path names, found %.*s",
+        STR_ARG(d->head.location), STR_ARG(uri));
+}
+
 static bool is_allowed(const struct catalog *c, struct str key)
 {
     for (const char *const *p = c->allowed_properties; p && *p; p++)
@@ -119,21 +157,22 @@ static bool check_property(const struct catalog *c, const char *name, struct err
         name);
 }
 
-static bool check_one(struct arena *a, const struct catalog *c, struct str own,
+static bool check_one(struct arena *a, const struct catalog *c, const struct draft *d,
     const struct draft_uri *uri, struct err *err)
 {
     if (uri->of == DRAFT_PROPERTY)
         return check_property(c, uri->member, err);
     if (!store_check(a, c->store, uri->uri, err))
         return err_as(err, ERR_INVALID_ARGUMENT);
-    return uri->of == DRAFT_URI_FILE || check_free(a, c, own, uri->uri, err);
+    return uri->of == DRAFT_URI_FILE ? check_file(a, c, d, uri->uri, err)
+                                     : check_free(a, c, d->head.location, uri->uri, err);
 }
 
 bool uris__check(struct arena *a, const struct catalog *c, const struct draft *d, struct err *err)
 {
     for (size_t i = 0; i < d->uris.n; i++) {
         const struct draft_uri *uri = &d->uris.v[i];
-        if (!check_one(a, c, d->head.location, uri, err))
+        if (!check_one(a, c, d, uri, err))
             return err_where(err, "%.*s/%s", STR_ARG(uri->where), uri->member);
     }
     return true;

@@ -14,7 +14,8 @@ from test_drop_rename_register import document, put
 NEW = {"type": "assert-create"}
 FOLDERS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path",
            "write.some-day.path")
-FIELDS = ("manifest-list", "manifests", "statistics", "partition-statistics", *FOLDERS)
+FILES = ("manifest-list", "manifests", "statistics", "partition-statistics")
+FIELDS = (*FILES, *FOLDERS)
 LOCATION = "location"
 
 
@@ -79,7 +80,7 @@ def test_commit(api, ns, bad, field):
     table = api.table(ns, properties=v1(field))
     before, files = table.loaded, api.store.list()
     for uri in bad.values():
-        change, pointer = update(field, uri, api.store.base)
+        change, pointer = update(field, uri, table.location)
         refused(table.commit(change), f"/updates/0{pointer}")
         refused(table.commit(set_properties(a="b"), change), f"/updates/1{pointer}")
         refused(api.post("/v1/transactions/commit", {"table-changes": [{
@@ -107,7 +108,7 @@ def test_create_by_commit(api, ns, bad, field):
     files = api.store.list()
     version = staged["format-version"]
     for uri in bad.values():
-        change, pointer = update(field, uri, api.store.base)
+        change, pointer = update(field, uri, staged["location"])
         updates = [*create_updates(staged, version), change]
         refused(api.commit(ns, "t", updates, [NEW]), f"/updates/{len(updates) - 1}{pointer}")
         refused(api.post("/v1/transactions/commit", {"table-changes": [{
@@ -157,23 +158,67 @@ def test_register_from_elsewhere(api, ns, bad):
         refused(api.register_view(ns, "r", uri + ".metadata.json"))
 
 
-@pytest.mark.parametrize("field", FIELDS)
-def test_what_real_clients_name(api, ns, field):
-    """Inside of the table, and elsewhere in the warehouse; in the spellings of the warehouse's kind of store."""
-    table = api.table(ns, properties=v1(field))
-    base = api.store.base
-    other = base.replace("s3://", "s3a://") if api.store.kind == "s3" else "file:" + base.removeprefix("file://")
-    places = [f"{table.location}/in/x", f"{base}/{ns}-elsewhere/x", f"{other}/{ns}-elsewhere/y",
-              f"{table.location}/a%3Ab=c d/\u00e9.avro", f"{base}-more/x"]
-    for number, uri in enumerate(places):
-        change, _ = update(field, uri, base)
-        if "snapshot" in change:
-            change["snapshot"] |= {"snapshot-id": number + 1, "sequence-number": number + 1}
-            change["snapshot"].pop("parent-snapshot-id")
-            if field == "manifests":
-                del change["snapshot"]["sequence-number"]
-        table.commit(change).ok()
+def another(api, uri):
+    """The same place in the other spelling of the warehouse's kind of store."""
+    return uri.replace("s3://", "s3a://") if api.store.kind == "s3" else "file:" + uri.removeprefix("file://")
+
+
+@pytest.mark.parametrize("field", FOLDERS)
+def test_folders_that_real_clients_name(api, ns, field):
+    """Inside of the table, and elsewhere in the warehouse."""
+    table, base = api.table(ns), api.store.base
+    for uri in (f"{table.location}/in/x", f"{base}/{ns}-elsewhere/x", another(api, f"{base}/{ns}-elsewhere/y"),
+                f"{table.location}/a%3Ab=c d/\u00e9", f"{base}-more/x"):
+        table.commit(update(field, uri)[0]).ok()
         assert uri in json.dumps(table.metadata, ensure_ascii=False)
+
+
+def naming(field, number, uri, location):
+    """The update that brings a file in, as one of many."""
+    change, pointer = update(field, uri, location)
+    if "snapshot" in change:
+        change["snapshot"] |= {"snapshot-id": number, "sequence-number": number}
+        change["snapshot"].pop("parent-snapshot-id")
+        if field == "manifests":
+            del change["snapshot"]["sequence-number"]
+    return change, pointer
+
+
+@pytest.mark.parametrize("field", FILES)
+def test_files_that_real_clients_name(api, ns, field):
+    """Inside of the table, as it is and as the commit moves it, and in folders that its properties name."""
+    table, base = api.table(ns, properties=v1(field)), api.store.base
+    old, new, apart = table.location, f"{base}/{ns}/moved", f"{base}-more/{ns}"
+    steps = [([], f"{old}/in/x"), ([], another(api, f"{old}/y")), ([], f"{old}/a%3Ab=c d/\u00e9.avro"),
+             ([set_properties(**{"write.metadata.path": apart})], f"{apart}/x"), ([], another(api, f"{apart}/y")),
+             ([{"action": "remove-properties", "removals": ["write.metadata.path"]},
+               set_properties(**{"write.data.path": f"{base}/{ns}-d"})], f"{apart}/late"), ([], f"{base}/{ns}-d/x"),
+             ([{"action": "set-location", "location": new}], f"{old}/late"), ([], f"{new}/x")]
+    for number, (before, uri) in enumerate(steps, 1):
+        table.commit(*before, naming(field, number, uri, uri.rpartition("/")[0])[0]).ok()
+        assert uri in json.dumps(table.metadata, ensure_ascii=False)
+    change, pointer = naming(field, 20, f"{old}/later", new)
+    refused(table.commit(change), pointer, "write.*.path")
+
+
+@pytest.mark.parametrize("field", FILES)
+def test_files_of_others(api, ns, field):
+    """A commit names no file outside of its table: neither beside it nor in another one's place, though a folder that
+    its properties name lies around that; alone, in a transaction, and where it makes the table."""
+    table, other, base = api.table(ns, properties=v1(field)), api.table(ns, "other"), api.store.base
+    for uri in (f"{other.location}/metadata/x", another(api, f"{other.location}/x"), f"{table.location}x/x",
+                f"{base}/{ns}/x", f"{base}-more/x", table.location.rpartition("/")[0]):
+        change, pointer = naming(field, 1, uri, table.location)
+        refused(table.commit(change), f"/updates/0{pointer}", "write.*.path")
+        refused(api.post("/v1/transactions/commit", {"table-changes": [{
+            "identifier": {"namespace": [ns], "name": table.name}, "requirements": [], "updates": [change]}]}), pointer)
+        staged = api.create(ns, "new", stage_create=True, properties=v1(field)).ok().json["metadata"]
+        updates = [*create_updates(staged, staged["format-version"]), naming(field, 1, uri, staged["location"])[0]]
+        refused(api.commit(ns, "new", updates, [NEW]), pointer, "write.*.path")
+    around = set_properties(**{"write.data.path": f"{base}/{ns}"})
+    change, pointer = naming(field, 1, f"{other.location}/metadata/x", table.location)
+    refused(table.commit(around, change), f"/updates/1{pointer}", "another table or view")
+    table.commit(around, naming(field, 1, f"{base}/{ns}/x", table.location)[0]).ok()
 
 
 def test_a_log_tells_of_elsewhere(api, ns, bad):

@@ -3,14 +3,14 @@
 import pytest
 
 from firn_client import Api, Table, add_snapshot, assert_ref, create_updates, set_ref
-from test_faults import armed, dies, disarmed, firn, metadata_files, pointers  # noqa: F401 (firn: a fixture)
+from test_faults import armed, dies, disarmed, firn, metadata_files, place, pointers  # noqa: F401 (firn: a fixture)
 
 
 def body(api, ns, staged=None):
     """t gets its second snapshot, u its first; the staged table comes into being."""
     def part(name, number, parent):
         return {"identifier": {"namespace": [ns], "name": name}, "requirements": [assert_ref(parent)],
-                "updates": [add_snapshot(number, number, parent, f"{api.store.base}/x"), set_ref("main", number)]}
+                "updates": [add_snapshot(number, number, parent, place(api, ns, name)), set_ref("main", number)]}
     changes = [part("t", 2, 1), part("u", 1, None)]
     if staged:
         changes.append({"identifier": {"namespace": [ns], "name": "new"}, "requirements": [{"type": "assert-create"}],
@@ -20,7 +20,7 @@ def body(api, ns, staged=None):
 
 def prepared(server):
     api = Api(server)
-    api.table(server.ns, "u")
+    api.table(server.ns, "u", location=place(api, server.ns, "u"))
     staged = api.create(server.ns, "new", stage_create=True).ok().json["metadata"]
     api.close()
     return staged

@@ -327,6 +327,7 @@ class Catalog:
         draft, base = self.begin(ident, body, create)
         if not base:
             draft.finish()
+            draft.check_named(draft.t["location"])
             self.check_unique(draft.t)
             file = self.choose(draft.t, seen, 0)
             self.check_unique(draft.t)
@@ -358,6 +359,8 @@ class Catalog:
 
     def end(self, draft, base):
         draft.finish() if base.kind == "table" else draft.finish(base.document)
+        if base.kind == "table":
+            draft.check_named(base.location, draft.t["location"])
         if draft.t["location"] != base.location:
             for other in self.objects.values():
                 need(other is base or not overlap(draft.t["location"], other.location), ARGUMENT)
@@ -433,6 +436,7 @@ class Catalog:
                 draft = Draft(before.t)
                 draft.apply(body.get("updates"))
                 draft.changed |= before.changed
+                draft.named = [*before.named, *draft.named]
                 drafts[ident] = draft, base
             self.write(request, drafts, seen)
             return Expected(204)
@@ -443,7 +447,11 @@ class Catalog:
     def write(self, request, drafts, seen):
         written = {i: d for i, d in drafts.items() if not d[1] or d[0].changed}
         for draft, base in written.values():
-            self.end(draft, base) if base else draft.finish()
+            if base:
+                self.end(draft, base)
+            else:
+                draft.finish()
+                draft.check_named(draft.t["location"])
         fresh = [d for d, base in written.values() if not base]
         for n, draft in enumerate(fresh):
             self.check_unique(draft.t)

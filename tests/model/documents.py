@@ -205,6 +205,7 @@ class Draft:
         self.added = set()
         self.on_main = []
         self.removed = False
+        self.named = []  # files that the updates bring in
         self.line = None
 
     def apply(self, updates):
@@ -388,6 +389,7 @@ class Draft:
             need(first is not None, VALIDATION)
             requires(first >= t["next-row-id"])
             t["next-row-id"] = first + s["added-rows"]
+        self.named.append(s["manifest-list"])
         t["last-sequence-number"] = max(t["last-sequence-number"], number)
         t["snapshots"].append({k: v for k, v in s.items() if k != "sequence-number" or v})
         self.added.add(s["snapshot-id"])
@@ -428,7 +430,12 @@ class Draft:
             self.drop_refs([n for n, r in self.t["refs"].items() if r["snapshot-id"] in gone])
             self.removed = True
 
+    def check_named(self, *locations):
+        """Each lies in the table's location, as it was or as it will be."""
+        need(all(any(uri.startswith(f"{place}/") for place in locations) for uri in self.named), ARGUMENT)
+
     def put_statistics(self, member, entry):
+        self.named.append(entry["statistics-path"])
         for i, old in enumerate(self.t[member]):
             if old["snapshot-id"] == entry["snapshot-id"]:
                 self.t[member][i] = entry

@@ -341,11 +341,15 @@ class Generator:
                  self.statistics, self.shrink), (8, 3, 2, 2, 5, 4, 2 + many[0], 2, 1 + many[1]))[0](document)
         return found
 
+    def own(self, document):
+        """Mostly the place of the table, where its files lie."""
+        return self.symbol(document["location"]) if not self.one_in(30) and document["location"] else "@base/@root"
+
     def append(self, document):
         version, current = document["format-version"], document["current-snapshot-id"]
         number = self.rng.choice((self.rng.randint(1, 1 << 62), self.rng.randint(1, 40), -self.rng.randint(2, 1 << 60)))
         s = {"snapshot-id": number, "timestamp-ms": 1700000000000 + self.rng.randrange(1000),
-             "summary": {"operation": "append", "x": "1"}, "manifest-list": f"@base/@root/m-{number}.avro"}
+             "summary": {"operation": "append", "x": "1"}, "manifest-list": f"{self.own(document)}/m-{number}.avro"}
         if version > 1 and not self.one_in(40) or self.one_in(40):
             s["sequence-number"] = document["last-sequence-number"] + self.rng.choice((1, 1, 1, 1, 1, 1, 2, 0, -1))
             s["sequence-number"] = max(0, s["sequence-number"])
@@ -389,7 +393,7 @@ class Generator:
         kind = self.rng.choice(("statistics", "partition-statistics"))
         if self.one_in(3):
             return [{"action": f"remove-{kind}", "snapshot-id": number}]
-        entry = {"snapshot-id": number, "statistics-path": f"@base/@root/s{self.rng.randrange(3)}",
+        entry = {"snapshot-id": number, "statistics-path": f"{self.own(document)}/s{self.rng.randrange(3)}",
                  "file-size-in-bytes": 5}
         if kind == "statistics":
             entry |= {"file-footer-size-in-bytes": 2, "blob-metadata": []}

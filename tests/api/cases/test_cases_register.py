@@ -129,5 +129,5 @@ def test_b119_metadata_of_other_places(api, ns, place):
     assert api.names(ns) == ["live"]
     uri = put(api, place + "/x", document(place + "/y/t"), "1.metadata.json")
     assert api.register(ns, "r", uri).ok().json["metadata"]["location"] == place + "/y/t"
-    api.commit(ns, "r", [add_snapshot(1, 1, location=place), set_ref("main", 1)]).ok()
+    api.commit(ns, "r", [add_snapshot(1, 1, location=place + "/y/t"), set_ref("main", 1)]).ok()
     api.post(f"{ns_path(ns)}/register", {"name": "again", "metadata-location": uri}).fails(409)
