@@ -140,12 +140,47 @@ static bool take(struct sign_plan *plan, const struct fetch_header *h, struct er
     return true;
 }
 
-static bool has_trailer(const struct sign_plan *plan)
+/* A header that says that the body comes in pieces. */
+static bool is_of_pieces(const struct fetch_header *h)
 {
-    for (size_t i = 0; i < plan->n_signs; i++)
-        if (str_eq_nocase(plan->signs[i].name, STR("x-amz-trailer")))
+    if (str_eq_nocase(h->name, STR("x-amz-trailer")) ||
+        str_eq_nocase(h->name, STR("x-amz-decoded-content-length")))
+        return true;
+    if (!str_eq_nocase(h->name, STR("content-encoding")))
+        return false;
+    for (struct str rest = h->value; rest.p;)
+        if (str_eq_nocase(str_trim(str_cut(&rest, ',')), STR("aws-chunked")))
             return true;
     return false;
+}
+
+static const struct fetch_header *find(
+    const struct sign_plan *plan, bool (*is)(const struct fetch_header *h))
+{
+    for (size_t i = 0; i < plan->n_sends; i++)
+        if (is(&plan->sends[i]))
+            return &plan->sends[i];
+    return NULL;
+}
+
+static bool is_checksum_trailer(const struct fetch_header *h)
+{
+    return str_eq_nocase(h->name, STR("x-amz-trailer")) &&
+           begins(h->value, STR("x-amz-checksum-")) && is_token(h->value);
+}
+
+/* In pieces an object is written by clients of AWS, over TLS: unsigned ones, with one checksum
+ * behind them. Pieces with signatures of their own, or whose hash is that of something else, are
+ * nobody's. */
+static bool check_pieces(
+    const struct sign_request *rq, const struct sign_plan *plan, struct str given, struct err *err)
+{
+    const struct fetch_header *sign = find(plan, is_of_pieces);
+    bool by_hash = str_eq(given, STR(UNSIGNED_PIECES));
+    bool fits =
+        (!given.p || by_hash) && str_eq(rq->method, STR("PUT")) && find(plan, is_checksum_trailer);
+    return (!sign && !by_hash) || fits ||
+           refuse(sign ? sign->name : STR("x-amz-content-sha256"), err);
 }
 
 static struct str hash_of(struct arena *a, struct str body)
@@ -162,14 +197,14 @@ static bool settle_hash(
     struct arena *a, const struct sign_request *rq, struct sign_plan *plan, struct err *err)
 {
     struct str given = plan->payload_hash;
-    bool pieces = has_trailer(plan);
+    TRY(check_pieces(rq, plan, given, err));
     if (plan->kind == SIGN_DELETES_MANY) {
         plan->payload_hash = hash_of(a, rq->body);
-        return (!pieces && (!given.p || str_eq(given, plan->payload_hash))) ||
+        return !given.p || str_eq(given, plan->payload_hash) ||
                refuse(STR("x-amz-content-sha256"), err);
     }
     if (!given.p)
-        plan->payload_hash = pieces ? STR(UNSIGNED_PIECES) : STR(UNSIGNED);
+        plan->payload_hash = find(plan, is_of_pieces) ? STR(UNSIGNED_PIECES) : STR(UNSIGNED);
     return true;
 }
 

@@ -587,6 +587,21 @@ def test_headers_that_are_not_signed(field, name, value, status):
                   headers={name: "/" + field.secret.partition("://")[2] if value == "SECRET" else value})
 
 
+PIECES = {"Content-Encoding": "aws-chunked", "X-Amz-Trailer": "x-amz-checksum-crc32", "x-amz-decoded-content-length": "5"}
+
+
+@pytest.mark.parametrize("method, headers", [
+    ("PUT", {"Content-Encoding": "aws-chunked"}), ("PUT", {"content-encoding": "gzip, AWS-Chunked"}),
+    ("PUT", {"x-amz-decoded-content-length": "5"}), ("PUT", {"X-Amz-Trailer": "x-amz-meta-a"}),
+    ("PUT", {"x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER"}), ("GET", PIECES), ("DELETE", PIECES),
+    ("PUT", PIECES | {"X-Amz-Trailer": "x-amz-checksum-crc32,x-amz-trailer-signature"}),
+    *(("PUT", PIECES | {"x-amz-content-sha256": hash}) for hash in (
+        "UNSIGNED-PAYLOAD", "a" * 64, "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"))])
+def test_bodies_in_pieces(field, method, headers):
+    """Only as clients of AWS write an object: pieces that nobody signs, with one checksum behind them."""
+    field.refused(method, field.inside("data/a"), headers=headers)
+
+
 def test_many_headers_and_repeated_ones(field):
     field.refused("GET", field.inside("a"), 400, headers={f"h{i}": "" for i in range(65)})
     for name in ("x-amz-content-sha256", "host"):

@@ -380,6 +380,13 @@ START_TEST(test_sign__payload_hashes)
     is(plan.payload_hash, sum);
     ck_assert(with_header("PUT", "X-Amz-Trailer", "x-amz-checksum-crc32", &plan));
     is(plan.payload_hash, "STREAMING-UNSIGNED-PAYLOAD-TRAILER");
+    ck_assert(!with_header("GET", "X-Amz-Trailer", "x-amz-checksum-crc32", &plan));
+    ck_assert(!with_header("PUT", "X-Amz-Trailer", "x-amz-checksum-crc32,x-amz-y", &plan));
+    ck_assert(!with_header("PUT", "Content-Encoding", "gzip, aws-chunked", &plan));
+    ck_assert(with_header("PUT", "Content-Encoding", "gzip", &plan));
+    ck_assert(!with_header("PUT", "x-amz-decoded-content-length", "1", &plan));
+    ck_assert(
+        !with_header("PUT", "x-amz-content-sha256", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", &plan));
     struct fetch_header two[] = {
         {STR("x-amz-content-sha256"), STR("UNSIGNED-PAYLOAD")},
         {STR("X-AMZ-content-sha256"), str_from(sum)          }
