@@ -37,7 +37,7 @@ static bool check_location(struct arena *a, const struct catalog *c, const json_
 {
     const json_t *location = json_object_get(properties, "location");
     struct str uri = {json_string_value(location), json_string_length(location)};
-    if (!uri.p || store_check(a, c->store, uri, err))
+    if (!uri.p || store_check_new(a, c->store, uri, err))
         return true;
     err_as(err, ERR_INVALID_ARGUMENT);
     return err_where(err, "%s/location", pointer);

@@ -316,7 +316,7 @@ bool object__create(
 static bool registered_metadata(
     const struct act *act, struct str location, const struct metadata **out, struct err *err)
 {
-    if (!store_check(act->a, act->c->store, location, err))
+    if (!store_check_new(act->a, act->c->store, location, err))
         return err_as(err, ERR_INVALID_ARGUMENT);
     cache_drop(&act->c->cached, location); /* another server may have deleted the file */
     if (object__metadata(act->a, act->c, act->kind, location, out, err))

@@ -27,7 +27,7 @@ bool place__check(struct arena *a, const struct catalog *c, struct str asked, st
 {
     struct str clean = without_slashes(asked);
     struct location loc;
-    if (!store_check(a, c->store, clean, err) || !location_identity(a, clean, &loc, err))
+    if (!store_check_new(a, c->store, clean, err) || !location_identity(a, clean, &loc, err))
         return err_as(err, ERR_INVALID_ARGUMENT);
     for (size_t i = 0; i < c->n_roots; i++)
         if (location_within(&c->roots[i], &loc))
@@ -70,7 +70,7 @@ static struct str ns_location(struct arena *a, const struct catalog *c, const st
         struct str asked =
             arena_dup(a, (struct str){json_string_value(value), json_string_length(value)});
         asked = without_slashes(asked);
-        if (store_check(a, c->store, asked, &ignored))
+        if (store_check_new(a, c->store, asked, &ignored))
             found = asked;
     }
     json_decref(properties);

@@ -162,7 +162,7 @@ static bool check_one(struct arena *a, const struct catalog *c, const struct dra
 {
     if (uri->of == DRAFT_PROPERTY)
         return check_property(c, uri->member, err);
-    if (!store_check(a, c->store, uri->uri, err))
+    if (!store_check_new(a, c->store, uri->uri, err))
         return err_as(err, ERR_INVALID_ARGUMENT);
     return uri->of == DRAFT_URI_FILE ? check_file(a, c, d, uri->uri, err)
                                      : check_free(a, c, d->head.location, uri->uri, err);
@@ -190,7 +190,7 @@ struct named {
 static bool check_named(void *arg, struct str uri)
 {
     const struct named *n = arg;
-    if (store_check(n->scratch, n->c->store, uri, n->err))
+    if (store_check_new(n->scratch, n->c->store, uri, n->err))
         return true;
     err_as(n->err, ERR_INVALID_ARGUMENT);
     return err_where(n->err, "/%s/%zu/%s", n->list, n->i, n->member);

@@ -2398,6 +2398,7 @@ const char op_description_of_management[] =
     "        endpoint: {type: string, description: 'http://HOST[:PORT] or https://HOST[:PORT]'}\n"
     "        region: {type: string}\n"
     "        path-style: {type: boolean}\n"
+    "        hadoop-schemes: {type: boolean, description: 's3: clients may spell locations s3a: and s3n:.'}\n"
     "        role-arn: {type: string, description: A role to assume for all access of the server.}\n"
     "        external-id:\n"
     "          type: string\n"

@@ -497,6 +497,7 @@ static const struct body_field fields_storage[] = {
     {"endpoint", NULL, false, &body_any_string, NULL},
     {"region", NULL, false, &body_any_string, NULL},
     {"path-style", NULL, false, &body_any_boolean, NULL},
+    {"hadoop-schemes", NULL, false, &body_any_boolean, NULL},
     {"role-arn", NULL, false, &body_any_string, NULL},
     {"external-id", NULL, false, &body_any_string, NULL},
     {"sts-endpoint", NULL, false, &body_any_string, NULL},
@@ -508,7 +509,7 @@ static const struct body_field fields_storage[] = {
     {"vend-by-account-key", NULL, false, &body_any_boolean, NULL},
     {"client-endpoint", NULL, false, &body_any_string, NULL},
 };
-static const struct body body_storage = {.types = BODY_OBJECT, .fields = fields_storage, .n_fields = 14, .others = BODY_OTHERS_REFUSED};
+static const struct body body_storage = {.types = BODY_OBJECT, .fields = fields_storage, .n_fields = 15, .others = BODY_OTHERS_REFUSED};
 static const char *const values_credentials_type[] = {"server", "assume-role", "web-identity", "managed-identity", "static", NULL};
 static const struct body body_credentials_type = {.types = BODY_STRING, .values = values_credentials_type};
 static const struct body_field fields_credentials[] = {

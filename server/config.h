@@ -77,6 +77,8 @@
         "URL at which clients find the S3 store; default: FIRN_S3_ENDPOINT")                       \
     X(s3_path_style, TEXT, "FIRN_S3_PATH_STYLE", "auto", 0, 0,                                     \
         "true: bucket in the path; false: in the host name; auto: by the endpoint")                \
+    X(s3_hadoop_schemes, BOOL, "FIRN_S3_HADOOP_SCHEMES", "false", 0, 0,                            \
+        "Clients may spell locations s3a: and s3n:")                                               \
     X(gcs_endpoint, TEXT, "FIRN_GCS_ENDPOINT", "", 0, 0,                                           \
         "URL of Google's storage other than its own")                                              \
     X(gcs_key, SECRET, "FIRN_GCS_KEY", "", 0, 0,                                                   \

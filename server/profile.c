@@ -71,6 +71,7 @@ void profile_of_settings(
         .client_endpoint = or_null(conf->s3_client_endpoint),
         .sign = signing_of(conf->s3_remote_signing),
         .s3_style = style_of(conf->s3_path_style),
+        .s3_schemes = conf->s3_hadoop_schemes ? STORE_SCHEMES_HADOOP : STORE_SCHEMES_OWN,
         .gcs_endpoint = or_null(conf->gcs_endpoint),
         .gcs_project = or_null(conf->gcs_project),
         .gcs_vend = conf->gcs_vend ? STORE_GCS_TOKENS : STORE_GCS_NOTHING,
@@ -239,6 +240,9 @@ void profile_store(struct arena *a, const struct config *conf, struct str base,
         .endpoint_reach = reach_in(a, conf, base, profile, "endpoint"),
         .sts_reach = reach_in(a, conf, base, profile, "sts-endpoint"),
         .client_reach = reach_in(a, conf, base, profile, "client-endpoint"),
+        .s3_schemes = json_is_true(json_object_get(storage, "hadoop-schemes"))
+                          ? STORE_SCHEMES_HADOOP
+                          : STORE_SCHEMES_OWN,
         .s3_style = json_is_true(path_style)    ? STORE_STYLE_PATH
                     : json_is_false(path_style) ? STORE_STYLE_VIRTUAL
                                                 : STORE_STYLE_AUTO,

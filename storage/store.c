@@ -79,6 +79,12 @@ static bool roots_open(struct store *s, const struct store_conf *conf, struct er
     return true;
 }
 
+/* Java's S3FileIO takes them, others look for s3: alone. */
+static bool is_hadoops(struct str uri)
+{
+    return str_starts(uri, STR("s3a:")) || str_starts(uri, STR("s3n:"));
+}
+
 bool store_open(const struct store_conf *conf, struct store **out, struct err *err)
 {
     size_t n = 1;
@@ -88,6 +94,10 @@ bool store_open(const struct store_conf *conf, struct store **out, struct err *e
     s->roots = xcalloc(n, sizeof(*s->roots));
     TRY(findings_named(conf->allow, &s->allow, err));
     TRY(roots_open(s, conf, err));
+    s->s3_schemes = conf->s3_schemes;
+    for (size_t i = 0; i < s->n_roots; i++)
+        if (is_hadoops(str_from(s->roots[i].uri)))
+            s->s3_schemes = STORE_SCHEMES_HADOOP;
     TRY(vend__new(s, conf, &s->vend, err));
     TRY(sign__new(s, conf, &s->sign, err));
     findings_log(store_base(s), s->allow);
@@ -163,6 +173,16 @@ bool store_check(struct arena *a, const struct store *s, struct str uri, struct 
     (void)a;
     struct place p;
     return store__place(s, uri, &p, err);
+}
+
+bool store_check_new(struct arena *a, const struct store *s, struct str uri, struct err *err)
+{
+    TRY(store_check(a, s, uri, err));
+    return !is_hadoops(uri) || s->s3_schemes == STORE_SCHEMES_HADOOP ||
+           err_set(err, ERR_STORE_DENIED,
+               "Location not allowed: expected one that begins s3:, found %.*s (hadoop-schemes in "
+               "the warehouse's storage, or FIRN_S3_HADOOP_SCHEMES, lets it pass)",
+               STR_ARG(uri));
 }
 
 /* Begins an operation that may block: finds the place and starts the clock. */

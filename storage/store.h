@@ -75,7 +75,9 @@ struct store_conf {
     enum store_sign { STORE_SIGN_NOTHING, STORE_SIGN_ELSE, STORE_SIGN_FIRST, STORE_SIGN_ONLY } sign;
     enum store_style { STORE_STYLE_AUTO, STORE_STYLE_PATH, STORE_STYLE_VIRTUAL } s3_style;
     const char *const *allow; /* findings of a trial to let pass (finding.h), NULL-ended or NULL */
-    int s3_deadline_ms;       /* of one operation with all its retries; 0: 20,000 */
+    /* Do clients bring locations that are spelled s3a: and s3n:? Where a root is, they do. */
+    enum store_schemes { STORE_SCHEMES_OWN, STORE_SCHEMES_HADOOP } s3_schemes;
+    int s3_deadline_ms; /* of one operation with all its retries; 0: 20,000 */
 };
 
 /* Opens what the base and the allowed locations need; waits for no network. file: bases are
@@ -124,6 +126,9 @@ bool store_is_region(struct str region);
 /* May clients' locations and metadata files be at uri: beneath the base or an allowed location?
  * ERR_STORE_BAD_URI when it is no location, ERR_STORE_DENIED when it lies elsewhere. */
 MUST bool store_check(struct arena *a, const struct store *s, struct str uri, struct err *err);
+/* The same of one that a client brings now, which must not be spelled as some clients do not know
+ * it. */
+MUST bool store_check_new(struct arena *a, const struct store *s, struct str uri, struct err *err);
 /* The base as configured, without trailing slash: spelled as the operator spelled it. */
 struct str store_base(const struct store *s);
 /* Sentences for the operator about what store_open and the trials found; absent: nothing. */

@@ -34,6 +34,7 @@ struct store {
     struct vend *vend; /* NULL: clients get no credentials */
     struct sign *sign; /* NULL: nothing is signed for them */
     char *warning;
+    enum store_schemes s3_schemes;
     uint32_t allow, found; /* findings, as bits: let pass; seen by a trial and let pass */
 };
 

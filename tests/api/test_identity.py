@@ -281,3 +281,42 @@ def test_an_external_id_does_not_come_in_by_keys(begun, store, identity, keys):
     storage = {k: v for k, v in house["storage"].items() if k != "external-id"}
     changed = api.post(at, {"credentials": {"type": "server"}, "active": False, "storage": storage}).ok().json
     assert changed["storage"]["external-id"] != "theirs"
+
+
+# --- spellings ------------------------------------------------------------------------------
+
+
+def test_words_of_hadoop(begun, store, keys):
+    """s3a: and s3n: are taken from clients where the warehouse says so, or is spelled so itself; what lies there
+    already is served on."""
+    api = begun()
+    house = api.post(ROOT, described(store) | own_keys(keys)).ok().json
+    path, at = f"/v1/{house['id']}/namespaces", f"{ROOT}/{house['name']}"
+    api.post(path, {"namespace": ["a"]}).ok()
+
+    def attempts(n):
+        made = api.post(f"{path}/a/tables", {"name": f"plain{n}", "schema": simple()}).ok().json["metadata"]
+        for word in ("s3a", "s3n"):
+            place = f"{word}://bucket/lake/{word}{n}"
+            yield api.post(f"{path}/a/tables", {"name": f"{word}{n}", "schema": simple(), "location": place})
+            yield api.post(f"{path}/a/tables/plain{n}", {"requirements": [], "updates": [
+                {"action": "set-properties", "updates": {"write.data.path": f"{word}://bucket/lake/apart"}}]})
+            yield api.post(f"{path}/a/tables/plain{n}", {"requirements": [], "updates": [
+                {"action": "set-location", "location": made["location"].replace("s3:", word + ":") + "-moved"}]})
+            yield api.post(f"{path}/a/properties", {"updates": {"location": f"{word}://bucket/lake/a"}})
+            yield api.post(f"{path}/a/register", {"name": "r", "metadata-location": f"{word}://bucket/lake/x.metadata.json"})
+
+    for answer in attempts(1):
+        answer.fails(400, contains="hadoop-schemes")
+    api.post(at, {"storage": house["storage"] | {"hadoop-schemes": True}}).ok()
+    for answer in attempts(2):
+        assert answer.status in (200, 404), str(answer)  # no such file to be registered
+    api.post(at, {"storage": house["storage"]}).ok()
+    assert api.get(f"{path}/a/tables/s3a2").ok().json["metadata"]["location"] == "s3a://bucket/lake/s3a2"
+    api.post(f"{path}/a/tables/s3a2", {"requirements": [], "updates": [
+        {"action": "set-properties", "updates": {"a": "b"}}]}).ok()
+    api.post(f"{path}/a/tables", {"name": "x", "schema": simple(), "location": "s3a://bucket/lake/x"}).fails(400)
+    spelled = api.post(ROOT, described(store, "s3a://bucket/old") | own_keys(keys)).ok().json
+    api.post(f"/v1/{spelled['id']}/namespaces", {"namespace": ["a"]}).ok()
+    made = api.post(f"/v1/{spelled['id']}/namespaces/a/tables", {"name": "t", "schema": simple()}).ok().json
+    assert made["metadata"]["location"].startswith("s3a://bucket/old/")

@@ -22,6 +22,7 @@ def server():
     if firn.store.kind == "s3":
         port = urllib.parse.urlsplit(firn.store.endpoint).port
         firn.extra["FIRN_WAREHOUSE_ENDPOINTS"] = f"127.0.0.1:{port} localhost:{port}"
+        firn.extra["FIRN_S3_HADOOP_SCHEMES"] = "true"
     with firn:
         yield firn
 
@@ -31,7 +32,7 @@ def described(api, base, **more):
     store = api.store
     body = {"name": f"w{secrets.token_hex(6)}", "base-location": base, "storage": {"type": store.kind}}
     if store.kind == "s3":
-        body["storage"] |= {"endpoint": store.endpoint, "region": store.region, "path-style": True}
+        body["storage"] |= {"endpoint": store.endpoint, "region": store.region, "path-style": True, "hadoop-schemes": True}
         body["credentials"] = {"type": "static", "access-key-id": store.access_key, "secret-access-key": store.secret_key}
     return body | more
 

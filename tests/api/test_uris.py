@@ -8,7 +8,7 @@ import pytest
 
 from firn_client import (Api, Table, add_snapshot, assert_uuid, create_updates, ns_path, replace_version,
                          representation, set_properties, simple, struct, view_path)
-from firn_server import Server
+from firn_server import Server, local_path
 from test_drop_rename_register import document, put
 
 NEW = {"type": "assert-create"}
@@ -36,6 +36,16 @@ def wrong(api, ns):
         "blank": inside + " ", "leading blank": " " + inside, "user": f"{scheme}://user:hidden@{rest.lstrip('/')}/x",
         "long": inside + "x" * 1024,
     }
+
+
+@pytest.fixture(scope="module")
+def server():
+    firn = Server(env={"FIRN_S3_HADOOP_SCHEMES": "true"})
+    firn.allowed = firn.store.base + "-more"
+    if firn.store.kind == "file":
+        local_path(firn.allowed).mkdir()
+    with firn:
+        yield firn
 
 
 @pytest.fixture
