@@ -122,15 +122,20 @@ static bool check_adls(const json_t *credentials, struct err *err)
     return needs(credentials, "tenant-id", err) && needs(credentials, "client-id", err);
 }
 
+enum { MEMBERS_MAX = 4 };
+
 static const struct kind {
-    const char *store;   /* the type of storage */
-    const char *missing; /* a secret part that must come first */
+    const char *store;                /* the type of storage */
+    const char *missing;              /* a secret part that must come first */
+    const char *members[MEMBERS_MAX]; /* besides the type */
     bool (*take)(struct arena *a, json_t *credentials, struct str *out, struct err *err);
     bool (*check)(const json_t *credentials, struct err *err);
 } kinds[] = {
-    {"s3",   "secret-access-key",              take_s3,   check_s3  },
-    {"gcs",  "service-account-key",            take_gcs,  check_gcs },
-    {"adls", "account-key (or client-secret)", take_adls, check_adls},
+    {"s3",   "secret-access-key",              {"access-key-id", "secret-access-key", "session-token"}, take_s3,
+     check_s3                                                                                                                },
+    {"gcs",  "service-account-key",            {"service-account-key", "client-email"},                 take_gcs,  check_gcs },
+    {"adls", "account-key (or client-secret)",
+     {"account-key", "tenant-id", "client-id", "client-secret"},                                        take_adls, check_adls},
 };
 
 /* In a row, never. */
@@ -179,13 +184,38 @@ static void forget(json_t *credentials)
     }
 }
 
+static bool has_member(const struct kind *kind, const char *name)
+{
+    for (size_t i = 0; kind && i < MEMBERS_MAX && kind->members[i]; i++)
+        if (strcmp(kind->members[i], name) == 0)
+            return true;
+    return strcmp(name, "type") == 0;
+}
+
+/* What has no use here was meant for something else, and is no secret any more. */
+static bool check_members(const struct kind *kind, json_t *credentials, struct err *err)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(credentials, name, value)
+    {
+        if (!json_is_null(value) && !has_member(kind, name))
+            return err_set(err, ERR_INVALID_ARGUMENT,
+                "/credentials/%s: not a member of %s credentials of this storage", name,
+                kind ? "static" : "the server's");
+    }
+    return true;
+}
+
 bool profile_take_keys(struct arena *a, json_t *profile, struct str *out, struct err *err)
 {
     json_t *credentials = json_object_get(profile, "credentials");
     const struct kind *kind = profile_has_keys(profile) ? kind_of(profile) : NULL;
 
     *out = (struct str){NULL, 0};
-    bool ok = !kind || kind->take(a, credentials, out, err);
+    bool ok =
+        check_members(kind, credentials, err) && (!kind || kind->take(a, credentials, out, err));
     forget(credentials);
     return ok;
 }

@@ -381,14 +381,29 @@ def test_secrets_are_not_shown(api, house):
         assert secret is None or (secret not in text and secret not in rows)
 
 
-def test_secrets_that_nobody_asked_for_are_not_kept(api):
-    """Beside credentials of the server they are no part of the warehouse: neither shown nor stored."""
+MEMBERS = {"s3": {"access-key-id", "secret-access-key", "session-token"}, "gcs": {"service-account-key", "client-email"},
+           "adls": {"account-key", "tenant-id", "client-id", "client-secret"}, "file": set()}
+BASES = {"s3": "s3://bucket/x", "gcs": "gs://bucket/x", "adls": "abfss://tables@account.dfs.core.windows.net/x"}
+
+
+@pytest.mark.parametrize("store", MEMBERS)
+def test_members_of_other_credentials(api, house, store):
+    """What another kind of storage has, and what credentials of the server have none of, is refused by its name, not
+    passed over; nothing of it is shown or stored."""
     planted = secrets.token_hex(16)
-    body = described(api, f"w{secrets.token_hex(4)}")
-    body["credentials"] = {"type": "server", "secret-access-key": planted, "session-token": planted}
-    house = api.post(ROOT, body).ok()
-    assert planted not in house.body.decode() + api.get(ROOT).ok().body.decode()
-    assert planted not in str(api.server.sql("SELECT profile FROM warehouse"))
+    base = BASES.get(store) or f"file://{api.server.folder}/houses/other"
+    body = {"name": "other", "base-location": base, "storage": {"type": store}}
+    own = {name: {"private_key": "a", "client_email": "b"} if name == "service-account-key" else planted
+           for name in MEMBERS[store]}
+    for name in set().union(*MEMBERS.values()):
+        value = {"private_key": planted} if name == "service-account-key" else planted
+        kinds = ["server", "web-identity", "managed-identity"] + ["static"] * (name not in MEMBERS[store])
+        for kind in kinds:
+            credentials = {"type": kind, name: value} | (own if kind == "static" else {})
+            message = api.post(ROOT, body | {"credentials": credentials}).fails(400)["message"]
+            assert message.startswith(f"/credentials/{name}: ") and planted not in message, credentials
+    api.post(f"{ROOT}/{house['name']}", {"credentials": {"type": "server", "secret-access-key": planted}}).fails(400)
+    assert planted not in api.get(ROOT).ok().body.decode() + str(api.server.sql("SELECT profile FROM warehouse"))
 
 
 def test_restart(api, server, house):
