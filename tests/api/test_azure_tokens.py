@@ -54,6 +54,7 @@ def lines(firn, text):
     return [line for line in firn.log_text().splitlines() if "event=keys" in line and text in line]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", SOURCES)
 def test_tokens_are_renewed_before_they_expire(firn, azure, source):
     """Commits go on across the life of several tokens; the store never sees an expired one."""
@@ -82,6 +83,7 @@ def test_a_token_that_the_store_refuses_is_replaced(firn, azure):
     api.close()
 
 
+@pytest.mark.long
 def test_the_old_token_serves_while_no_new_one_comes(firn, azure):
     """Until it expires; then requests fail as ones that may be sent again, and it heals by itself."""
     azure.life = 6

@@ -14,6 +14,8 @@ from firn_client import Api, enc, levels_of, ns_path
 from firn_server import Server
 from wire import GET, Wire
 
+pytestmark = pytest.mark.long
+
 BATCH = 2000      # names that are read at once
 ROOM = 16 * 1024  # of a client that does not read
 LONG = ["x" * 255] * 7

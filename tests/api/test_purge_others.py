@@ -506,6 +506,7 @@ def test_what_cannot_be_read_for_now(lazy):  # noqa: F811
     api.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["list", "manifest", "key"])
 def test_what_is_encrypted(lazy, how):  # noqa: F811
     """Of B nobody here knows what it names, so A waits. B itself keeps what it is not known to lead to, and what
