@@ -54,7 +54,7 @@ def big_table(api, ns, snapshots):
 @pytest.fixture(scope="module")
 def server():
     """Nothing in the background that asks the database."""
-    with Server(env={"FIRN_PURGE_RATE": "0"}) as firn:
+    with Server(env={"FIRN_PURGE_RATE": "0", "FIRN_SWEEP_GRACE": "0"}) as firn:
         yield firn
 
 
