@@ -536,11 +536,12 @@ static const struct body_field fields_create_warehouse_request[] = {
     {"credentials", NULL, false, &body_credentials, NULL},
     {"allowed-locations", NULL, false, &body_any_list_of_string, NULL},
     {"delegation", NULL, false, &body_delegation, NULL},
+    {"delegation-unasked", NULL, false, &body_any_boolean, NULL},
     {"allow", NULL, false, &body_any_list_of_string, NULL},
     {"defaults", NULL, false, &body_string_map, NULL},
     {"overrides", NULL, false, &body_string_map, NULL},
 };
-static const struct body body_create_warehouse_request = {.types = BODY_OBJECT, .fields = fields_create_warehouse_request, .n_fields = 10, .others = BODY_OTHERS_REFUSED};
+static const struct body body_create_warehouse_request = {.types = BODY_OBJECT, .fields = fields_create_warehouse_request, .n_fields = 11, .others = BODY_OTHERS_REFUSED};
 static const struct body_field fields_change_warehouse_request[] = {
     {"version", NULL, false, &body_any_int64, NULL},
     {"name", NULL, false, &body_any_string, NULL},
@@ -550,11 +551,12 @@ static const struct body_field fields_change_warehouse_request[] = {
     {"credentials", NULL, false, &body_credentials, NULL},
     {"allowed-locations", NULL, false, &body_any_list_of_string, NULL},
     {"delegation", NULL, false, &body_delegation, NULL},
+    {"delegation-unasked", NULL, false, &body_any_boolean, NULL},
     {"allow", NULL, false, &body_any_list_of_string, NULL},
     {"defaults", NULL, false, &body_string_map, NULL},
     {"overrides", NULL, false, &body_string_map, NULL},
 };
-static const struct body body_change_warehouse_request = {.types = BODY_OBJECT, .fields = fields_change_warehouse_request, .n_fields = 11, .others = BODY_OTHERS_REFUSED};
+static const struct body body_change_warehouse_request = {.types = BODY_OBJECT, .fields = fields_change_warehouse_request, .n_fields = 12, .others = BODY_OTHERS_REFUSED};
 
 static const struct param params_get_config[] = {
     {"warehouse", IN_QUERY, PARAM_STRING, false, 0, 2048, NULL},

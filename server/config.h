@@ -94,6 +94,9 @@
     X(azure_vend, TEXT, "FIRN_AZURE_VEND", "none", 0, 0,                                           \
         "What clients get: a signature for their table's directory, for the whole container, "     \
         "or none")                                                                                 \
+    X(vend_unasked, BOOL, "FIRN_VEND_UNASKED", "true", 0, 0,                                       \
+        "Clients that ask neither for credentials nor for anything else get credentials, where "   \
+        "clients get any")                                                                         \
     X(secret_keys, SECRET, "FIRN_SECRET_KEYS", "", 0, 0,                                           \
         "Keys of secrets in the database, as ID:BASE64 of 32 bytes; the first seals, all open")    \
     X(cors_origins, LIST, "FIRN_CORS_ORIGINS", "", 0, 0,                                           \

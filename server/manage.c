@@ -25,8 +25,8 @@
 enum { PAGE = 100, NAME_MAX_BYTES = 128 };
 
 /* The members of a profile, as they lie in the row. */
-static const char *const members[] = {
-    "storage", "credentials", "allowed-locations", "delegation", "allow", "defaults", "overrides"};
+static const char *const members[] = {"storage", "credentials", "allowed-locations", "delegation",
+    "delegation-unasked", "allow", "defaults", "overrides"};
 
 static struct str dump(struct arena *a, const json_t *json)
 {

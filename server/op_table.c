@@ -46,7 +46,7 @@ bool op_load_table(struct call *c)
 
     TRY(call_need_object(c, SQL_TABLE));
     enum variant v = call_variant(c);
-    if (vending_asked(c) ? vending_client_has(c, v, &etag) : reply_client_has(c, v, &etag)) {
+    if (vending_gives(c) ? vending_client_has(c, v, &etag) : reply_client_has(c, v, &etag)) {
         TRY(object_check_file(catalog, row, &c->err));
         return reply_not_modified(c, etag);
     }

@@ -70,6 +70,7 @@ void profile_of_settings(
         .vend_static = conf->s3_vend_static ? STORE_SHARE_KEYS : STORE_SHARE_NONE,
         .client_endpoint = or_null(conf->s3_client_endpoint),
         .sign = signing_of(conf->s3_remote_signing),
+        .unasked = conf->vend_unasked ? STORE_UNASKED_KEYS : STORE_UNASKED_NOTHING,
         .s3_style = style_of(conf->s3_path_style),
         .s3_schemes = conf->s3_hadoop_schemes ? STORE_SCHEMES_HADOOP : STORE_SCHEMES_OWN,
         .gcs_endpoint = or_null(conf->gcs_endpoint),
@@ -137,6 +138,8 @@ static void vending(const json_t *profile, struct store_conf *out)
 
     if (!vends(profile) && !signs(profile))
         return;
+    if (json_is_false(json_object_get(profile, "delegation-unasked")))
+        out->unasked = STORE_UNASKED_NOTHING;
     if (vends(profile) && is_word(storage, "type", "gcs"))
         out->gcs_vend = STORE_GCS_TOKENS;
     if (vends(profile))

@@ -25,7 +25,7 @@ static bool replay_table(struct call *c, const struct sql_answer *kept)
     };
     struct loaded t;
     TRY(keep_object(c->arena, c->catalog, kept, &t, &c->err));
-    if (vending_asked(c))
+    if (vending_gives(c))
         TRY(table_locate(c->arena, c->catalog, &id, &t, &c->err));
     return vending_reply(c, &id, &t, VARIANT_ALL);
 }

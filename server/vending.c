@@ -15,17 +15,28 @@ static struct store *store_of(const struct call *c)
     return catalog_store(c->catalog);
 }
 
-/* Of the ways that are asked for the one that is offered; of two, the warehouse's first. */
-static enum way { WAY_NONE, WAY_KEYS, WAY_SIGNATURES } way_of(const struct call *c)
+/* Of the ways that are asked for the one that is offered; of two, the warehouse's first. Who names
+ * none, not even one that we do not know, may still count on keys; what to do with a signer's
+ * address only those know who ask for it. "client-managed", the word of clients that bring keys of
+ * their own, is one that we need not know. */
+static enum way {
+    WAY_NONE,
+    WAY_KEYS,
+    WAY_KEYS_UNASKED,
+    WAY_SIGNATURES
+} way_of(const struct call *c)
 {
     struct str rest = call_header(c, HEADER_ACCESS_DELEGATION);
-    bool keys = false, signatures = false;
+    bool words = false, keys = false, signatures = false;
 
     while (rest.p) {
         struct str word = str_trim(str_cut(&rest, ','));
+        words = words || word.n > 0;
         keys = keys || str_eq_nocase(word, STR("vended-credentials"));
         signatures = signatures || str_eq_nocase(word, STR("remote-signing"));
     }
+    if (!words)
+        return vend_unasked(store_of(c)) ? WAY_KEYS_UNASKED : WAY_NONE;
     keys = keys && vend_offered(store_of(c));
     signatures = signatures && sign_offered(store_of(c));
     if (signatures && (!keys || sign_preferred(store_of(c))))
@@ -33,7 +44,7 @@ static enum way { WAY_NONE, WAY_KEYS, WAY_SIGNATURES } way_of(const struct call 
     return keys ? WAY_KEYS : WAY_NONE;
 }
 
-bool vending_asked(const struct call *c)
+bool vending_gives(const struct call *c)
 {
     return way_of(c) != WAY_NONE;
 }
@@ -258,13 +269,25 @@ static bool ask(struct call *c, struct str location, struct vended *out)
            vending_failed(&c->err);
 }
 
+/* Loads that did not ask are not to fill the slow lane while the token service is away. */
+static bool ask_by(struct call *c, enum way way, struct str location, struct vended *out)
+{
+    struct store *s = store_of(c);
+
+    if (way == WAY_KEYS_UNASKED && vend_resting(s) &&
+        !vend_at_hand(c->arena, s, location, VEND_WRITE, out))
+        return err_set(&c->err, ERR_UNAVAILABLE, "the token service did not answer just now");
+    return ask(c, location, out);
+}
+
 /* A place of which no policy can speak, or that is no longer the warehouse's, is the table's fate:
- * its metadata is shown all the same, and /credentials says why there are none. */
-static bool goes_without(const struct call *c)
+ * its metadata is shown all the same, and /credentials says why there are none. Nor is a load
+ * refused for what it did not ask for. */
+static bool goes_without(const struct call *c, enum way way)
 {
     if (c->err.kind == ERR_STORE_BAD_URI || c->err.kind == ERR_STORE_DENIED)
         return true;
-    return c->op->mutates && c->err.kind != ERR_WOULD_BLOCK;
+    return (c->op->mutates || way == WAY_KEYS_UNASKED) && c->err.kind != ERR_WOULD_BLOCK;
 }
 
 /* W/"HASH.wCONFIG": of what the client was told, keys included, of which the tag must not tell. */
@@ -286,13 +309,12 @@ static struct str tag_signed(struct arena *a, struct str etag, struct str config
 }
 
 static bool reply_with_keys(
-    struct call *c, const struct ident *id, const struct loaded *t, enum variant v)
+    struct call *c, enum way way, const struct ident *id, const struct loaded *t, enum variant v)
 {
     struct vended keys;
     struct buf b;
 
-    if (!ask(c, t->location, &keys))
-        return false;
+    TRY(ask_by(c, way, t->location, &keys));
     begin_secret(&b, &keys, t->location, 2);
     buf_puts(&b, ",\"config\":");
     size_t from = b.n;
@@ -327,9 +349,9 @@ bool vending_reply(struct call *c, const struct ident *id, const struct loaded *
 
     if (way == WAY_NONE)
         return reply_loaded(c, t, v);
-    if (way == WAY_KEYS ? reply_with_keys(c, id, t, v) : reply_with_signer(c, id, t, v))
+    if (way == WAY_SIGNATURES ? reply_with_signer(c, id, t, v) : reply_with_keys(c, way, id, t, v))
         return true;
-    if (!goes_without(c))
+    if (!goes_without(c, way))
         return false;
     err_clear(&c->err);
     return reply_loaded(c, t, v);
@@ -382,7 +404,7 @@ static bool has_signer(struct call *c, enum variant v, struct str *etag)
 
 bool vending_client_has(struct call *c, enum variant v, struct str *etag)
 {
-    return way_of(c) == WAY_KEYS ? has_keys(c, v, etag) : has_signer(c, v, etag);
+    return way_of(c) == WAY_SIGNATURES ? has_signer(c, v, etag) : has_keys(c, v, etag);
 }
 
 /* --- the credentials alone ---------------------------------------------------------------------

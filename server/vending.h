@@ -15,14 +15,15 @@ struct loaded;
 
 /* The ways that the warehouse offers, as clients ask for them, the better one first; NULL: none. */
 const char *vending_ways(const struct call *c);
-/* Does the request ask for one of them? */
-bool vending_asked(const struct call *c);
+/* Is the client told one of them: one that it asks for, or keys where they are given unasked? */
+bool vending_gives(const struct call *c);
 /* What a client is told when the store gave no keys; yields false. A refusal of its token service
  * becomes ERR_FORBIDDEN without the service's words. */
 bool vending_failed(struct err *err);
-/* LoadTableResult: as reply_loaded, with what is asked for, by the better way. A change that was
- * made is answered without them if there are none now. In the fast lane ERR_WOULD_BLOCK;
- * ERR_UNAVAILABLE, ERR_FORBIDDEN: the token service refuses, ERR_INTERNAL. */
+/* LoadTableResult: as reply_loaded, with what is asked for, by the better way, or keys unasked. A
+ * change that was made, and who did not ask, is answered without them if there are none now. In the
+ * fast lane ERR_WOULD_BLOCK; ERR_UNAVAILABLE, ERR_FORBIDDEN: the token service refuses,
+ * ERR_INTERNAL. */
 MUST bool vending_reply(
     struct call *c, const struct ident *id, const struct loaded *t, enum variant v);
 /* Does If-None-Match name the state of the row that was found, given with just what an answer would

@@ -73,6 +73,8 @@ struct store_conf {
     /* Requests of clients are signed (sign.h): not; for those who ask for no keys; for those who
      * ask for both; for all, and the role's keys serve that alone. */
     enum store_sign { STORE_SIGN_NOTHING, STORE_SIGN_ELSE, STORE_SIGN_FIRST, STORE_SIGN_ONLY } sign;
+    /* What clients get that name no way at all: keys, where there are any for clients. */
+    enum store_unasked { STORE_UNASKED_KEYS, STORE_UNASKED_NOTHING } unasked;
     enum store_style { STORE_STYLE_AUTO, STORE_STYLE_PATH, STORE_STYLE_VIRTUAL } s3_style;
     const char *const *allow; /* findings of a trial to let pass (finding.h), NULL-ended or NULL */
     /* Do clients bring locations that are spelled s3a: and s3n:? Where a root is, they do. */

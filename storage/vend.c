@@ -14,6 +14,7 @@
 
 enum {
     BYTES_MAX = 8 * 1024 * 1024, /* of one store: some 4,000 folders with keys of 2 KB */
+    REST_US = 5000000,
 };
 
 /* One who asks for keys, and those who wait for them. The last of them frees it. */
@@ -166,6 +167,15 @@ static bool wait_for(struct vend *v, struct vend_ask *ask, struct grant *out, st
     return leave(v, ask, out, err);
 }
 
+/* A refusal is about one folder, perhaps; no answer is about all of them. */
+static void rest_after(struct vend *v, const struct vend_ask *ask)
+{
+    if (ask->ok)
+        v->rest_until_us = 0;
+    else if (ask->err.kind == ERR_UNAVAILABLE)
+        v->rest_until_us = clock_mono_us() + REST_US;
+}
+
 /* Called with the lock, which it gives back. */
 static bool ask_for_all(struct arena *a, struct vend *v, const struct wish *w, struct vend_entry *e,
     struct grant *out, struct err *err)
@@ -187,6 +197,7 @@ static bool ask_for_all(struct arena *a, struct vend *v, const struct wish *w, s
         fill(v, e, ask);
     else
         entry_free(v, e);
+    rest_after(v, ask);
     ask->done = true;
     pthread_cond_broadcast(&v->news);
     return leave(v, ask, out, err);
@@ -290,6 +301,21 @@ static void unref(void *keys)
 bool vend_offered(const struct store *s)
 {
     return s->vend && s->vend->conf.sign != STORE_SIGN_ONLY;
+}
+
+bool vend_unasked(const struct store *s)
+{
+    return vend_offered(s) && s->vend->conf.unasked == STORE_UNASKED_KEYS;
+}
+
+bool vend_resting(const struct store *s)
+{
+    struct vend *v = s->vend;
+    assert(v);
+    pthread_mutex_lock(&v->lock);
+    bool rests = clock_mono_us() < v->rest_until_us;
+    pthread_mutex_unlock(&v->lock);
+    return rests;
 }
 
 /* The strings end with the arena. */

@@ -26,6 +26,10 @@ struct vended {
 
 /* Does the store's configuration hand out credentials at all? */
 bool vend_offered(const struct store *s);
+/* And to clients that do not ask for them? */
+bool vend_unasked(const struct store *s);
+/* Has the token service just been out of reach? Who can do without keys does not wait for it. */
+bool vend_resting(const struct store *s);
 /* Keys for the folder uri, which must lie beneath the base or an allowed location and contain
  * neither. At once while those of an earlier call are fresh; else asked of the token service, by
  * one thread for all who want the same; in the fast lane ERR_WOULD_BLOCK instead. Strings live in

@@ -25,6 +25,7 @@ struct vend {
     struct vend_entry *buckets[VEND_BUCKETS];
     struct vend_entry *newest, *oldest; /* of those that have keys */
     size_t n, bytes;
+    int64_t rest_until_us; /* on clock_mono_us() */
 };
 
 /* What one kind of store does for clients. Errors as vend_get, unless said. */

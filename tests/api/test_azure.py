@@ -215,10 +215,11 @@ def test_every_clients_words(api, server):
 
 
 def test_who_gets_none(api, server):
-    """Who does not ask; and a table in a folder of whose name two readings are possible."""
+    """Who declines; and a table in a folder of whose name two readings are possible."""
     ns = api.new_namespace()
     table = api.table(ns)
-    assert table.load().ok().json["config"] == {}
+    assert table.load(X_Iceberg_Access_Delegation="client-managed").ok().json["config"] == {}
+    assert credentials(table.load()) == credentials(table.load(**ASKS))
     odd = create(api, ns, "odd", location=f"{server.store.base}/a%41/{secrets.token_hex(4)}").ok().json
     assert odd["config"] == {} and not odd.get("storage-credentials")
     api.get(f"{table_path(ns, 'odd')}/credentials").fails(400, contains="'%'")

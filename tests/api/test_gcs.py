@@ -204,9 +204,10 @@ def test_every_clients_words(api, server):
         "header.X-Iceberg-Access-Delegation": "vended-credentials"}
 
 
-def test_nobody_asks_nobody_gets(api):
+def test_who_says_nothing_and_who_declines(api, server):
     table = api.table(api.new_namespace())
-    body = table.load().ok().json
+    assert credentials(server, table.load()) == credentials(server, table.load(**ASKS))
+    body = table.load(X_Iceberg_Access_Delegation="client-managed").ok().json
     assert body["config"] == {} and not body.get("storage-credentials")
 
 

@@ -160,7 +160,7 @@ def test_a_store_on_a_bad_day(firn, google):
 
 def test_clients_while_the_token_service_is_away(firn, google):
     """What is at hand is given; a load that needs more fails for now, a create is answered without."""
-    api, table = begin(firn, by_setting(google, firn.folder) | {"FIRN_GCS_VEND": "true"})
+    api, table = begin(firn, by_setting(google, firn.folder) | {"FIRN_GCS_VEND": "true", "FIRN_VEND_UNASKED": "false"})
     config = table.load(**ASKS).ok().json["config"]
     assert config["gcs.oauth2.token"] in google.tokens
     assert google.alive(config["gcs.oauth2.token"])["rules"] is not None

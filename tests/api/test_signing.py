@@ -141,6 +141,7 @@ def test_every_clients_keys(api, table):
 
 def test_only_who_asks(api, table):
     """In any place of a list and any case; nobody else."""
+    assert table.load().ok().json["config"] == {}
     for words in ("", "vended-credentials", "client-managed", "remote-signin", "x,,y"):
         assert table.load(X_Iceberg_Access_Delegation=words).ok().json["config"] == {}
     for words in ("vended-credentials,remote-signing", " Remote-Signing ", "x, remote-signing"):
@@ -761,6 +762,10 @@ def test_a_warehouse_that_does_both(api, first, second):
         "header.X-Iceberg-Access-Delegation": f"{first},{second}"}
     assert given("remote-signing") == "remote-signing" and given("vended-credentials") == "vended-credentials"
     assert given(f"{second},{first}") == given(f"{first},{second}") == first
+    # Who names no way gets keys or nothing: it may not know what to do with a signer.
+    assert given("") == "vended-credentials"
+    api.post(f"{ROOT}/{house['name']}", {"delegation-unasked": False}).ok()
+    assert api.get(path).ok().json["config"] == {}
     config = api.get(path, **ASKS).ok().json["config"]
     signer = Signer(api, None, path + "/sign", config | {"location": location})
     signed = signer.ask("GET", signer.inside("a")).ok().json["headers"]

@@ -28,6 +28,7 @@ def server():
     firn.extra |= {
         "FIRN_S3_VEND_ROLE_ARN": os.environ["FIRN_TEST_ROLE_ARN"],
         "FIRN_S3_VEND_DURATION": "900",
+        "FIRN_VEND_UNASKED": "false",  # of warehouses it is true
         "FIRN_STS_ENDPOINT": os.environ["FIRN_TEST_STS_ENDPOINT"],
         "FIRN_S3_CLIENT_ENDPOINT": CLIENT_ENDPOINT,
         "FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode(),
@@ -417,9 +418,16 @@ def test_a_warehouse_that_vends(api, server):
     client(config).put_object(Bucket=bucket, Key=key + "data/x", Body=b"x")
     denied(client(config).list_objects_v2, Bucket=bucket, Prefix="")
     assert api.store.list(house["base-location"] + "/.firn-probe") == []
+    # to those who name no way as well, until it says no
+    assert credentials(server, api.get(path)) == (prefix, config)
+    nothing(api.get(path, X_Iceberg_Access_Delegation="client-managed"))
+    assert api.post(f"{ROOT}/{house['name']}", {"delegation-unasked": False}).ok().json["delegation-unasked"] is False
+    nothing(api.get(path))
+    credentials(server, api.get(path, **ASKS))
     # nothing is handed out any more from the next request on
-    api.post(f"{ROOT}/{house['name']}", {"delegation": []}).ok()
+    api.post(f"{ROOT}/{house['name']}", {"delegation": [], "delegation-unasked": True}).ok()
     nothing(api.get(path, **ASKS))
+    nothing(api.get(path))
     assert api.get(path + "/credentials").ok().json == {"storage-credentials": []}
     assert "header.X-Iceberg-Access-Delegation" not in api.get(
         f"/v1/config?warehouse={house['name']}").ok().json["defaults"]

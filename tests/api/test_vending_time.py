@@ -2,6 +2,7 @@
 service and the store are ours, so that keys live seconds; the store limits nothing."""
 
 import base64
+import contextlib
 import json
 import re
 import secrets
@@ -33,10 +34,10 @@ def identity(keys):
         yield one
 
 
-@pytest.fixture
-def firn(store, identity, keys):
+@contextlib.contextmanager
+def vending(store, identity, keys, **more):
     own = keys.draw(token=False)
-    firn = Server(store=store, env={
+    firn = Server(store=store, env=more | {
         "FIRN_S3_ACCESS_KEY_ID": own["id"], "FIRN_S3_SECRET_ACCESS_KEY": own["secret"],
         "FIRN_STS_ENDPOINT": identity.url, "FIRN_S3_VEND_ROLE_ARN": identity.role,
         "FIRN_WAREHOUSE_ENDPOINTS": f"{store.url} {identity.url}",
@@ -47,6 +48,13 @@ def firn(store, identity, keys):
     log = firn.log_text()
     for secret in keys.secrets():
         assert secret not in log
+
+
+@pytest.fixture
+def firn(store, identity, keys):
+    """Who does not ask gets nothing, so that it is the test that says when the token service is asked."""
+    with vending(store, identity, keys, FIRN_VEND_UNASKED="false") as firn:
+        yield firn
 
 
 @pytest.fixture

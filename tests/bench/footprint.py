@@ -15,7 +15,7 @@ from firn_server import Server
 from measure import Load, memory_mb, wrk
 from prepare import say
 from stages import PLAIN, surroundings
-from workloads import KEYS, TABLE, create, get, mixed
+from workloads import KEYS, NO_KEYS, TABLE, create, get, mixed
 
 
 GROWS = 0.05  # of the memory under a mixed load: what one more thread has taken for itself, never more with time
@@ -162,7 +162,7 @@ def keys_for_many(stages, n=10_000):
                 pass
         return memory_mb(side.pids[0])
 
-    load(range(n), {})
+    load(range(n), dict(NO_KEYS))
     before = load(range(64), dict(KEYS))
     asked = side.server.metric("firn_vend_requests_total")
     half = load(range(64, n // 2), dict(KEYS))

@@ -167,6 +167,23 @@ START_TEST(test_vend__at_hand_is_what_would_be_given)
 }
 END_TEST
 
+START_TEST(test_vend__unasked_unless_the_warehouse_says_no)
+{
+    struct store_conf conf = conf_of(play(1, 3, 0));
+    open_store(&conf);
+    ck_assert(vend_unasked(store));
+    store_close(&store);
+    conf.unasked = STORE_UNASKED_NOTHING;
+    open_store(&conf);
+    ck_assert(vend_offered(store) && !vend_unasked(store));
+    store_close(&store);
+    conf.unasked = STORE_UNASKED_KEYS;
+    conf.sign = STORE_SIGN_ONLY;
+    open_store(&conf);
+    ck_assert(!vend_unasked(store));
+}
+END_TEST
+
 START_TEST(test_vend__reading_is_not_writing)
 {
     struct store_conf conf = conf_of(play(2, 3, 0));
@@ -217,8 +234,11 @@ START_TEST(test_vend__failures_are_not_kept)
     struct store_conf conf = conf_of(stub_start(bad, ARRAY_LEN(bad)));
     open_store(&conf);
     refused("s3://b/w/t", ERR_KEYS_REFUSED);
+    ck_assert(!vend_resting(store));        /* it may be about this folder alone */
     refused("s3://b/w/t", ERR_UNAVAILABLE); /* tried twice */
+    ck_assert(vend_resting(store));
     (void)given("s3://b/w/t");
+    ck_assert(!vend_resting(store));
     ck_assert_uint_eq(stub_count(), 4);
 }
 END_TEST
@@ -295,6 +315,7 @@ int main(void)
     tcase_add_test(tc, test_vend__places_that_get_none);
     tcase_add_test(tc, test_vend__fast_lane_never_asks);
     tcase_add_test(tc, test_vend__at_hand_is_what_would_be_given);
+    tcase_add_test(tc, test_vend__unasked_unless_the_warehouse_says_no);
     tcase_add_test(tc, test_vend__reading_is_not_writing);
     tcase_add_test(tc, test_vend__one_asks_for_all);
     tcase_add_test(tc, test_vend__failures_are_not_kept);
