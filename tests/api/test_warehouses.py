@@ -260,9 +260,10 @@ def refusals(api):
     yield good | {"credentials": {"type": "static", "access-key-id": "a"}}, 400
     yield good | {"credentials": {"type": "static", "access-key-id": "a\nb", "secret-access-key": "c"}}, 400
     yield good | {"allowed-locations": ["nonsense"]}, 400
-    yield good | {"base-location": "file:///etc/firn", "storage": {"type": "file"}}, 403
-    yield good | {"base-location": "file:///", "storage": {"type": "file"}}, (400, 403)
-    yield good | {"base-location": "s3://bucket/x", "storage": {"type": "file"}}, 400
+    local = good | {"storage": {"type": "file"}, "credentials": None}
+    yield local | {"base-location": "file:///etc/firn"}, 403
+    yield local | {"base-location": "file:///"}, (400, 403)
+    yield local | {"base-location": "s3://bucket/x"}, 400
     for endpoint in ("http://169.254.169.254", "http://localhost:1", "http://[::1]:1", "http://evil.example",
                      "https://user@host", "gopher://x", "http://2130706433", "http://0x7f000001"):
         yield good | {"base-location": "s3://bucket/x", "storage": {"type": "s3", "endpoint": endpoint}}, (400, 403)
