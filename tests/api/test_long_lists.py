@@ -55,12 +55,12 @@ def ask(path, head="", version="1.1"):
 
 @pytest.fixture(scope="module")
 def long(server):
-    """A namespace of many levels, which are written with each name: 18 MB, more than lie between a server and a
+    """A namespace of many levels, which are written with each name: 7 MB, more than lie between a server and a
     client that does not read. Its list, and the text of it."""
     api = Api(server)
     ns = [api.new_name(), *LONG]
     api.create_namespace(ns).ok()
-    wanted = filled(server, "tables", ns, 10_000)
+    wanted = filled(server, "tables", ns, 4_000)
     api.close()
     return path_of("tables", ns), wanted, json.dumps(wanted, separators=(",", ":")).encode()
 
