@@ -130,11 +130,11 @@ def signed_request(location, last):
 def on_google(folder):
     with Google(bucket="fjord") as google:
         key = google.account.json(f"{google.url}/token")
-        (folder / "key.json").write_text(key)
+        (folder / "key").write_text(key)
         block = next(b for b in blocks("sh", "## Credentials for clients") if "gs://" in b)
         shown = re.search(r'"service-account-key":(\{.*?\})', block).group(1)
         check("the key that README shows has the members of one", set(json.loads(shown)) <= set(json.loads(key)), key)
-        words = {shown: json.dumps(json.loads(key)), "/etc/firn/key.json": str(folder / "key.json"),
+        words = {shown: json.dumps(json.loads(key)), "/etc/firn/key.json": str(folder / "key"),
                  '"type":"gcs"': f'"type":"gcs","endpoint":"{google.url}","sts-endpoint":"{google.url}"',
                  # no warehouse lies in another's base
                  '"base-location":"gs://fjord/tables"': '"base-location":"gs://fjord/others"'}
