@@ -203,10 +203,14 @@ static unsigned cores(void)
     return n < 1 ? 1 : n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;
 }
 
+/* A server that is to delete nothing does not look for what there is to delete either. */
 static bool start_jobs(struct serving *s, struct err *err)
 {
+    if (s->conf->purge_rate == 0)
+        return true;
     TRY(jobs_start(JOBS_PURGE, s->server.warehouses, s->conf, &s->server.purger, err));
-    return jobs_start(JOBS_SWEEP, s->server.warehouses, s->conf, &s->server.sweeper, err);
+    return s->conf->sweep_grace == 0 ||
+           jobs_start(JOBS_SWEEP, s->server.warehouses, s->conf, &s->server.sweeper, err);
 }
 
 /* Where administration has an address of its own one more worker serves it. */

@@ -196,7 +196,7 @@ def test_orphans_go_and_nothing_else(firn):
     file_store = firn.store.kind == "file"
     assert len(left - others) == 4 + file_store
     sweeping(firn)
-    eventually(lambda: orphans(firn) <= others, 30)
+    eventually(lambda: orphans(firn) <= others, 60)
     wait_rounds(firn, 2)
     assert all(firn.store.exists(f) for f in others | needed(firn))
     assert firn.metric("firn_sweep_files_total") == 4 + file_store
