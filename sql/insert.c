@@ -4,11 +4,8 @@
 
 #include "buf.h"
 #include "clock.h"
-#include "fault.h"
 #include "sql_sweep.h"
 #include "uuid.h"
-
-#include <unistd.h>
 
 struct quick {
     const struct sql_new_object *o;
@@ -58,20 +55,17 @@ static bool insert(struct unit *u, void *work, struct err *err)
     struct quick *w = work;
     struct rows rows;
 
-    if (FAULT(SQL_SWAP_LATE))
-        (void)sleep(7);
-    if (FAULT(SQL_SWAP_BEFORE))
-        _exit(137);
+    swap_faults_before();
     /* It may wait for a name, a place or a key as long as for any lock. Given up before that,
      * nobody would know what became of it; of a transaction that did not come to its end one knows.
      */
-    if (u->deadline_us - clock_mono_us() < SQL_LOCK_US + SQL_LOCK_US / 4)
+    if (!sql__outlasts_lock(u->deadline_us))
         return true;
     if (!send_insert(u, w, &rows, err))
         return err->kind == ERR_DB_UNIQUE || err->kind == ERR_DB_REFERENCE;
     w->made = u->keyed = rows.n > 0;
-    if (w->made && FAULT(SQL_SWAP_AFTER))
-        _exit(137);
+    if (w->made)
+        swap_faults_after();
     return true;
 }
 
@@ -80,10 +74,9 @@ bool object_insert_quick(struct sql *s, const struct sql_new_object *o, const st
 {
     struct quick w = {.o = o, .folder = place_folder(&o->place)};
     struct unit u = {.s = s, .by = by, .warehouse = o->warehouse, .alone = true};
-    bool fits = stmt_info[STMT_OBJECT_INSERT_ONE].text[s->driver->engine] != NULL;
 
     *made = *unclear = false;
-    if (!fits || !o->ns_id || o->registered || !w.folder.p)
+    if (!sql__has(s, STMT_OBJECT_INSERT_ONE) || !o->ns_id || o->registered || !w.folder.p)
         return true;
     TRY(sql__unit(&u, insert, &w, err));
     err_clear(err);

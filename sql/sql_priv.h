@@ -197,6 +197,9 @@ void swap_many_params(struct arena *a, const struct sql_swap *const *swaps, size
 /* Where the process may be told to stop around a swap (fault points). */
 void swap_faults_before(void);
 void swap_faults_after(void);
+/* Is the deadline later than a wait for a lock ends? Of a statement given up before that nobody
+ * would know what became of it. */
+bool sql__outlasts_lock(int64_t deadline_us);
 
 void batch_init(struct batch *b);
 void batch_fini(struct batch *b);

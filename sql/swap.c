@@ -195,7 +195,7 @@ void swap_faults_after(void)
         _exit(137);
 }
 
-static bool outlasts_a_lock(int64_t deadline_us)
+bool sql__outlasts_lock(int64_t deadline_us)
 {
     return deadline_us - clock_mono_us() >= SQL_LOCK_US + SQL_LOCK_US / 4;
 }
@@ -230,7 +230,7 @@ static bool swap_in_statement(struct unit *u, void *work, struct err *err)
     swap_faults_before();
     /* It may wait for the key as long as for any lock. Given up before that, nobody would know what
      * became of it; of a transaction that did not come to its end one knows. */
-    w->leave = sw->by.idem && !outlasts_a_lock(u->deadline_us);
+    w->leave = sw->by.idem && !sql__outlasts_lock(u->deadline_us);
     if (w->leave)
         return true;
     if (!send_swap(u, sw, &rows, err)) {
@@ -311,7 +311,7 @@ static bool swap_in_turn(
 static bool fits_batch(const struct sql *s, const struct sql_swap *sw)
 {
     return sql__has(s, STMT_OBJECT_SWAP_MANY) &&
-           (sw->by.deadline_us == 0 || outlasts_a_lock(sw->by.deadline_us));
+           (sw->by.deadline_us == 0 || sql__outlasts_lock(sw->by.deadline_us));
 }
 
 bool sql_object_swap(struct sql *s, const struct sql_swap *swaps, size_t n,
