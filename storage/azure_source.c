@@ -152,12 +152,10 @@ static const struct source sources[] = {
 static bool find(const struct store_conf *conf, const struct source **out, enum source_kind *kind,
     struct err *err)
 {
-    for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
-        if (source__serves(&sources[i], conf)) {
-            *out = &sources[i];
-            *kind = sources[i].kind;
-            return true;
-        }
+    *out = source__first(sources, ARRAY_LEN(sources), conf);
+    if (*out) {
+        *kind = (*out)->kind;
+        return true;
     }
     return err_set(err, ERR_INTERNAL,
         "no Azure tokens of a web identity: expected AZURE_FEDERATED_TOKEN_FILE, AZURE_TENANT_ID "

@@ -115,12 +115,10 @@ static const struct source list[] = {
 static bool find(const struct store_conf *conf, const struct source **out, enum source_kind *kind,
     struct err *err)
 {
-    for (size_t i = 0; i < ARRAY_LEN(list); i++) {
-        if (source__serves(&list[i], conf)) {
-            *out = &list[i];
-            *kind = list[i].kind;
-            return true;
-        }
+    *out = source__first(list, ARRAY_LEN(list), conf);
+    if (*out) {
+        *kind = (*out)->kind;
+        return true;
     }
     if (conf->identity != STORE_IDENTITY_ANY)
         return err_set(err, ERR_INTERNAL, "no Google tokens of %s",

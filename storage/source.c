@@ -266,7 +266,7 @@ static const struct source sources[] = {
      SOURCE_MACHINE                                                                                                  },
 };
 
-bool source__serves(const struct source *source, const struct store_conf *conf)
+static bool serves(const struct source *source, const struct store_conf *conf)
 {
     static const enum source_of wanted[] = {
         [STORE_IDENTITY_WEB] = SOURCE_WEB, [STORE_IDENTITY_MACHINE] = SOURCE_MACHINE};
@@ -275,6 +275,15 @@ bool source__serves(const struct source *source, const struct store_conf *conf)
         source->of != wanted[conf->identity])
         return false;
     return source->given(conf);
+}
+
+const struct source *source__first(
+    const struct source *list, size_t n, const struct store_conf *conf)
+{
+    for (size_t i = 0; i < n; i++)
+        if (serves(&list[i], conf))
+            return &list[i];
+    return NULL;
 }
 
 static bool none_of(enum store_identity identity, struct err *err)
@@ -289,12 +298,9 @@ static bool none_of(enum store_identity identity, struct err *err)
 
 bool source_find(const struct store_conf *conf, const struct source **out, struct err *err)
 {
-    for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
-        if (source__serves(&sources[i], conf)) {
-            *out = &sources[i];
-            return true;
-        }
-    }
+    *out = source__first(sources, ARRAY_LEN(sources), conf);
+    if (*out)
+        return true;
     if (conf->identity != STORE_IDENTITY_ANY)
         return none_of(conf->identity, err);
     return err_set(err, ERR_INTERNAL,

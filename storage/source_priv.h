@@ -8,8 +8,10 @@ struct str source__env(const char *name);
 /* A small file of text, without blanks and line ends around it; wiped with the arena. */
 MUST bool source__file(struct arena *a, struct str path, struct str *out, struct err *err);
 
-/* Is there anything to ask, and may it be asked for this store? */
-bool source__serves(const struct source *source, const struct store_conf *conf);
+/* The first of a list in which there is anything to ask, and that may be asked for this store;
+ * NULL: none. */
+const struct source *source__first(
+    const struct source *list, size_t n, const struct store_conf *conf);
 
 /* machine.c: what the machine that the server runs on tells about its identity. */
 bool machine__container_given(const struct store_conf *conf);
