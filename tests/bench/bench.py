@@ -164,11 +164,12 @@ def run(options, folder):
             return result | {"soak": footprint.soak(stages, options.soak)}
         with peers.open_all(options, folder, database, rows) as others:
             bench = Bench(options, stages, lambda side: floors.Floors(programs, folder, side), others)
+            result |= {"rows": bench.rows, "peers": {}}
             report.head(others)
             for row in sorted(rows, key=lambda row: stages.ORDER.index(row.stage)):
                 report.line(bench.measure(row), others)
-            result["peers"] = {peer.name: peer.about() for peer in others}
-        result["rows"] = bench.rows
+                result["peers"] = {peer.name: peer.about() for peer in others}
+                report.save(result, options.out)  # a run that ends early keeps the rows that it has
         if asked_for(options, "keys"):
             result["keys"] = footprint.keys_for_many(stages)
         stages.close()

@@ -66,6 +66,11 @@ def judged(result):
                               subsequent_indent="  "))
 
 
+def save(result, out):
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(result, indent=1) + "\n")
+
+
 def close(result, out):
     if "rows" in result:
         if "keys" in result:
@@ -75,8 +80,7 @@ def close(result, out):
         for name, about in result["peers"].items():
             say(f"{name}: {about}")
         judged(result)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(result, indent=1) + "\n")
+    save(result, out)
     say(f"\nnumbers: {out}")
     if "soak" in result and not result["soak"]["held"]:
         raise SystemExit("the memory may grow by 5 % at most, and no request may be refused")
