@@ -215,9 +215,11 @@ RETURNING id
 WITH room AS (
     SELECT f.path FROM location f
     WHERE f.authority = $9 AND f.path = $11 AND f.object_id IS NULL
-        AND (SELECT count(*) FROM location l
-            WHERE l.authority = $9 AND l.path = ANY (CAST($12 AS TEXT[]))
-                AND (l.path = $10 OR l.object_id IS NOT NULL)) = 0
+        AND (SELECT count(*) FROM unnest(CAST($12 AS TEXT[])) AS w (path)
+            CROSS JOIN LATERAL (
+                SELECT x.path, x.object_id FROM location x
+                WHERE x.authority = $9 AND x.path = w.path LIMIT 1) l
+            WHERE l.path = $10 OR l.object_id IS NOT NULL) = 0
         AND (SELECT b.path FROM location b
             WHERE b.authority = $9 AND b.path > $13 AND b.path < $14 LIMIT 1) IS NULL
     FOR KEY SHARE
@@ -305,23 +307,24 @@ CROSS JOIN LATERAL (
 
 -- Swaps of many objects, each made or not made by itself: no row for one whose pointer moved, nor for
 -- one whose row somebody else holds, so that nobody waits for another's table. A token or a key that
--- is taken makes the whole statement fail. LATERAL with a limit, as above.
+-- is taken makes the whole statement fail. LATERAL with a limit, as above; the rows that are held are
+-- then changed where they lie, since to look for them again may read all there are.
 -- name: object_swap_many.pg (warehouses, ids, olds, news, tokens, digests, principals, request_ids, times, keys, statuses, lifetimes) -> token
 WITH held AS (
-    SELECT k.*, o.location
+    SELECT k.*, o.location, o.row
     FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS TEXT[]), CAST($4 AS TEXT[]),
         CAST($5 AS TEXT[]), CAST($6 AS TEXT[]), CAST($7 AS TEXT[]), CAST($8 AS TEXT[]),
         CAST($9 AS BIGINT[]), CAST($10 AS TEXT[]), CAST($11 AS BIGINT[]), CAST($12 AS BIGINT[]))
         AS k (warehouse, id, old, new, token, digest, principal, request_id, at_ms, key, status,
             lifetime_ms)
     CROSS JOIN LATERAL (
-        SELECT y.location FROM object y
+        SELECT y.location, y.ctid AS row FROM object y
         WHERE y.warehouse_id = k.warehouse AND y.id = k.id AND y.metadata_location = k.old
             AND y.namespace_id IS NOT NULL
         LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) o
 ), moved AS (
     UPDATE object SET metadata_location = held.new FROM held
-    WHERE object.warehouse_id = held.warehouse AND object.id = held.id
+    WHERE object.ctid = held.row
     RETURNING held.*
 ), kept AS (
     INSERT INTO idempotency

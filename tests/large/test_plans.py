@@ -1,5 +1,6 @@
 """What the database reads for each statement, with tables as large as they get: a few pages, whether PostgreSQL
-has counted the rows or not, and also with plans that were made when there were none. No statement is left out."""
+has counted the rows or not, and also with plans that were made when there were none or few. No statement is left
+out."""
 
 import contextlib
 import json
@@ -15,7 +16,7 @@ from firn_server import Server
 
 FILE = (pathlib.Path(__file__).resolve().parents[2] / "sql/statements.sql").read_text()
 SESSION = (pathlib.Path(__file__).resolve().parents[2] / "sql/pg.c").read_text()
-N = 50_000
+N, FEW_ROWS = 50_000, 100
 FEW_PAGES, PAGE = 80, 101  # what a statement about one row may touch in its indexes; rows of a page
 
 # about no rows, or the schema itself
@@ -55,43 +56,56 @@ def now(text):
 # --- rows -----------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def server():
-    """Of its own: its rows are nobody else's, and its database forgets what it has counted."""
-    with Server(env={"FIRN_LOG_LEVEL": "info"}) as firn:
-        yield firn
+@contextlib.contextmanager
+def opened():
+    """A server of its own, its first table, and a database that counts nothing by itself."""
+    with Server(env={"FIRN_LOG_LEVEL": "info"}) as firn, contextlib.closing(Api(firn)) as api:
+        ns = api.new_namespace()
+        api.create(ns, "seed", simple()).ok()
+        if firn.db.kind == "postgresql":
+            for (name,) in firn.sql("SELECT tablename FROM pg_tables WHERE schemaname = 'public'"):
+                firn.sql(f"ALTER TABLE {name} SET (autovacuum_enabled = false)")
+        [(w, space, path)] = firn.sql("SELECT warehouse_id, id, path FROM namespace WHERE path = %s", ns)
+        yield {"server": firn, "warehouse": w, "space": space, "path": path}
+
+
+@contextlib.contextmanager
+def prepared(found):
+    """A session that makes its plans now, where plans are kept."""
+    if found["server"].db.kind != "postgresql":
+        yield None
+        return
+    with session(found["server"]) as db:
+        prepare_all(db, found)
+        yield db
 
 
 @pytest.fixture(scope="module")
-def api(server):
-    client = Api(server)
-    yield client
-    client.close()
+def full():
+    """Rows by the thousand in every table, made by the database, and a session from before."""
+    with opened() as found, prepared(found) as early:
+        fill_all(found)
+        yield found | {"early": early}
 
 
 @pytest.fixture(scope="module")
-def full(server, api):
-    """Rows by the thousand in every table, made by the database, beside a first table's."""
-    ns = api.new_namespace()
-    api.create(ns, "seed", simple()).ok()
-    [(w, space, path)] = server.sql("SELECT warehouse_id, id, path FROM namespace WHERE path = %s", ns)
-    found = {"warehouse": w, "space": space, "path": path}
-    with contextlib.ExitStack() as stack:
-        if server.db.kind == "postgresql":
-            for (name,) in server.sql("SELECT tablename FROM pg_tables WHERE schemaname = 'public'"):
-                server.sql(f"ALTER TABLE {name} SET (autovacuum_enabled = false)")
-            found["early"] = stack.enter_context(session(server))
-            prepare_all(found["early"], found)
-        fill_all(server, w, space, path)
-        yield found
+def grown():
+    """The same, with a session from when there were a few rows, and they were counted."""
+    with opened() as found:
+        fill_all(found, last=FEW_ROWS)
+        found["server"].sql("ANALYZE")
+        with prepared(found) as early:
+            fill_all(found, first=FEW_ROWS + 1)
+            yield found | {"early": early}
 
 
-def fill_all(server, w, space, path):
-
+def fill_all(found, first=1, last=N):
+    """The rows from the first to the last."""
+    server, w, space, path = (found[name] for name in ("server", "warehouse", "space", "path"))
     os.environ["PGOPTIONS"] = "-c session_replication_role=replica"  # foreign keys are not checked: it takes long
 
     def fill(into, select, n=N):
-        server.sql(f"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {n}) "
+        server.sql(f"WITH RECURSIVE n (i) AS (SELECT {first} UNION ALL SELECT i + 1 FROM n WHERE i < {min(n, last)}) "
                    f"INSERT INTO {into} {select} FROM n")
 
     fill("warehouse (id, name, uuid, base)", "SELECT -i, 'w' || i, 'u' || i, 's3://b' || i", 500)
@@ -103,7 +117,8 @@ def fill_all(server, w, space, path):
          f"SELECT {w}, -i, {space}, 'table_' || (1000000 + i), 1, 'uuid-' || i, 'file:///w/t' || i, 'file:///w/t/m' || i")
     fill("object (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location, purge_ms)",
          f"SELECT {w}, -100000 - i, NULL, 'gone_' || i, 1, 'gone-' || i, 'file:///w/g' || i, 'file:///w/g/m' || i, i", 5000)
-    server.sql("INSERT INTO location (authority, path, warehouse_id) VALUES ('file:', '/plans', 0)")
+    if first == 1:
+        server.sql("INSERT INTO location (authority, path, warehouse_id) VALUES ('file:', '/plans', 0)")
     fill("location (authority, path, parent_path, warehouse_id, object_id)",
          f"SELECT 'file:', '/plans/t' || i, '/plans', {w}, -i")
     fill("survey (warehouse_id, object_id, replaced, location, metadata_location, sequence_number, snapshots)",
@@ -235,12 +250,11 @@ def problems_of(db, full, known):
     return problems
 
 
-def check_postgres(server, full, known):
-    if known == "planned when empty":
+def check_postgres(full, known):
+    if known.startswith("planned"):
         problems = problems_of(full["early"], full, known)
-        full["early"].close()
     else:
-        with session(server) as db:
+        with session(full["server"]) as db:
             prepare_all(db, full)
             problems = problems_of(db, full, known)
     assert not problems, "\n".join(problems)
@@ -252,9 +266,9 @@ def forget_counts(server):
     server.sql("UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'")
 
 
-def check_sqlite(server, full, known):
+def check_sqlite(full, known):
     problems = []
-    db = sqlite3.connect(server.db.path)
+    db = sqlite3.connect(full["server"].db.path)
     db.create_collation("C", lambda a, b: (a > b) - (a < b))
     db.create_function("now_ms", 0, lambda: 0)
     for name, values in samples(full).items():
@@ -270,10 +284,19 @@ def check_sqlite(server, full, known):
     assert not problems, "\n".join(problems)
 
 
+def check(full, known):
+    (check_sqlite if full["server"].db.kind == "sqlite" else check_postgres)(full, known)
+
+
 @pytest.mark.parametrize("known", ["planned when empty", "never counted", "counted"])
-def test_what_the_database_reads(server, full, known):
-    if known == "never counted" and server.db.kind == "postgresql":
-        forget_counts(server)
+def test_what_the_database_reads(full, known):
+    if known == "never counted" and full["server"].db.kind == "postgresql":
+        forget_counts(full["server"])
     if known == "counted":
-        server.sql("ANALYZE")
-    (check_sqlite if server.db.kind == "sqlite" else check_postgres)(server, full, known)
+        full["server"].sql("ANALYZE")
+    check(full, known)
+
+
+def test_what_the_database_reads__planned_and_counted_when_small(grown):
+    """Where an index of all rows was as good as that of the one row, and is no more."""
+    check(grown, "planned when small")
