@@ -2,7 +2,6 @@
 the table of settings, servers with settings of their own, the benchmark's options. Spark's line runs only with
 --spark (the jar is local)."""
 
-import base64
 import os
 import pathlib
 import re
@@ -16,9 +15,9 @@ import urllib.request
 
 import served
 import shown
-from shown import CATALOG, FIRST, README, ROOT, STORE, blocks, check, execute, results, send
+from shown import CATALOG, FIRST, README, ROOT, STORE, blocks, check, commands, execute, results, send
 
-WORDS = {"http://127.0.0.1:8333": STORE["ENDPOINT"], "s3://lake/": f"s3://{STORE['BUCKET']}/readme/",
+WORDS = {"127.0.0.1:8333": STORE["ENDPOINT"].partition("://")[2], "s3://lake/": f"s3://{STORE['BUCKET']}/readme/",
          '"us-east-1"': f'"{STORE["REGION"]}"', '"KEY"': f'"{STORE["ACCESS_KEY"]}"',
          '"SECRET"': f'"{STORE["SECRET_KEY"]}"'}
 
@@ -30,17 +29,16 @@ def here(text):
 class Running:
     """`./run` as README starts it, with its data in a folder of the test."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, line):
         self.log = folder / "run.log"
-        self.env = os.environ | {"XDG_DATA_HOME": str(folder), "HOME": str(folder)}
-        self.env = {k: v for k, v in self.env.items() if not k.startswith("FIRN_")}
-        self.env["FIRN_SECRET_KEYS"] = "k1:" + base64.b64encode(os.urandom(32)).decode()
-        self.env["FIRN_WAREHOUSE_ENDPOINTS"] = STORE["ENDPOINT"].partition("://")[2]
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("FIRN_")} | {
+            "XDG_DATA_HOME": str(folder), "HOME": str(folder)}
+        self.line = line.replace("./run", f"exec {ROOT}/run", 1)
 
     def __enter__(self):
-        listen = [f"--listen=127.0.0.1:{FIRST}", f"--admin-listen=127.0.0.1:{FIRST + 1}"]
+        listen = f" --listen=127.0.0.1:{FIRST} --admin-listen=127.0.0.1:{FIRST + 1}"
         with open(self.log, "w") as log:
-            self.process = subprocess.Popen([str(ROOT / "run"), *listen], env=self.env, cwd="/",
+            self.process = subprocess.Popen(["sh", "-c", here(self.line) + listen], env=self.env, cwd="/",
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         deadline = time.monotonic() + 600
         while "DuckDB" not in self.text() and self.process.poll() is None and time.monotonic() < deadline:
@@ -68,10 +66,12 @@ def pyiceberg():
 def duckdb():
     import duckdb as duck
     from duckdb_connection import open_duckdb
-    statements = here(blocks("sql", "## Connect")[0])
+    attach, select = map(here, blocks("sql", "## Connect"))
     connection = open_duckdb()
     try:
-        connection.execute(statements.replace("INSTALL iceberg; LOAD iceberg;", ""))
+        connection.execute(attach.replace("INSTALL iceberg; LOAD iceberg;", ""))
+        rows = connection.execute(select).fetchall()
+        check("DuckDB reads what PyIceberg wrote", len(rows) == 2, repr(rows))
         connection.execute("CREATE TABLE firn.sales.readme AS SELECT 42 AS answer")
         rows = connection.execute("SELECT answer FROM firn.sales.readme").fetchall()
         check("DuckDB", rows == [(42,)], repr(rows))
@@ -81,7 +81,7 @@ def duckdb():
 
 
 def spark():
-    line = here(next(b for b in blocks("", "## Connect") if "spark-sql" in b)).replace("\\\n", " ")
+    line = here(next(b for b in blocks("sh", "## Connect") if "spark-sql" in b)).replace("\\\n", " ")
     package = re.search(r"--packages \S+:(\S+):(\S+)", line)
     jar = pathlib.Path(os.environ["FIRN_TEST_JARS"]) / f"{package.group(1)}-{package.group(2)}.jar"
     line = line.replace(package.group(0), f"--jars {jar} --conf spark.driver.memory=700m "
@@ -95,17 +95,18 @@ def spark():
     check("Spark", done.returncode == 0 and "sales" in done.stdout, done.stdout)
 
 
-def curl():
-    lines = [line for heading in ("## Administer", "## Warehouses") for block in blocks("sh", heading)
-             for line in block.splitlines() if line]
-    check("curl commands are there", len(lines) >= 16, str(len(lines)))
+def curl(heading):
+    """Blocks with a server of their own are run elsewhere."""
+    lines = [line for block in blocks("sh", heading) if block.find("curl ") >= 0 and "firn serve" not in block
+             for line in commands(block)]
+    check("curl commands are there", len(lines) >= 8, str(len(lines)))
     for line in lines:
         send(line, WORDS)
 
 
 def secrets(folder):
     """The commands of a shell beside the database, with a place of their own for the key."""
-    text = next(b for b in blocks("", "## Secrets in the database") if "secrets key" in b)
+    [text] = blocks("sh", "## Secrets in the database")
     env = os.environ | {"PATH": f"{ROOT / 'build/server'}:{os.environ['PATH']}", "ACCESS_KEY": "id", "SECRET_KEY": "not shown",
                         "FIRN_DATABASE": f"sqlite:{folder}/secrets.db", "FIRN_WAREHOUSE": f"file://{folder}/secrets"}
     execute(["firn", "migrate"], env=env)
@@ -135,21 +136,21 @@ def same_words(printed):
     """What ./run prints is what README shows."""
     squeeze = lambda text: " ".join(text.replace("\\", " ").split())  # noqa: E731
     shown = [blocks("sql", "## Connect")[0],
-             next(b for b in blocks("", "## Connect") if "spark-sql" in b)]
+             next(b for b in blocks("sh", "## Connect") if "spark-sql" in b)]
     for text in shown:
         check(f"./run prints what README shows: {text[:20]!r}", squeeze(here(text)) in squeeze(printed), printed)
 
 
 def main():
     folder = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("FIRN_TEST_TMP")))
-    with Running(folder) as run:
+    with Running(folder, commands(blocks("sh", "## Run")[0])[0]) as run:
         printed = run.text()
         check("./run", CATALOG in printed, printed)
         if results[-1]:
             same_words(printed)
             pyiceberg()
             duckdb()
-            curl()
+            curl("## Administer")
             if "--spark" in sys.argv:
                 spark()
             settings()
@@ -157,11 +158,15 @@ def main():
     served.sections(folder)
     bench()
     check("./run ends with 0 on SIGTERM", run.code == 0, f"{run.code}\n{run.text()}")
+    key, line = commands(blocks("sh", "## Warehouses")[0])
+    done = execute(["sh", "-c", key], cwd=ROOT, env=run.env)
+    check(key, done.returncode == 0 and (folder / "firn.keys").stat().st_mode & 0o77 == 0, done.stdout)
     begin = time.monotonic()
-    with Running(folder) as again:
+    with Running(folder, line) as again:
+        check("./run again takes seconds", time.monotonic() - begin < 30, str(time.monotonic() - begin))
         with urllib.request.urlopen(CATALOG + "/v1/namespaces", timeout=10) as answer:
             check("./run again: the namespace is still there", b"sales" in answer.read())
-    check("./run again takes seconds", time.monotonic() - begin < 30, str(time.monotonic() - begin))
+        curl("## Warehouses")
     check("./run again ends with 0", again.code == 0, f"{again.code}")
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed, 0 skipped")
     return 0 if all(results) else 1

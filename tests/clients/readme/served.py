@@ -1,5 +1,5 @@
 """The sections of README that show a server with settings of its own, and requests to it: each `firn serve` is started,
-on a real S3 store or on stubs of Google's and Azure's that judge tokens, and each curl line is sent to it."""
+on a real S3 store or on stubs of Google's and Azure's that judge tokens, and each curl command is sent to it."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ import urllib.request
 
 import boto3
 
-from shown import CATALOG, FIRST, ROOT, STORE, blocks, check, execute, here, results, send
+from shown import CATALOG, FIRST, ROOT, STORE, blocks, brief, check, commands, execute, here, results, send
 from azure_stub import ACCOUNT, CONTAINER, Azure  # noqa: E402
 from google_stub import Google  # noqa: E402
 
@@ -40,11 +40,9 @@ class Serving:
         self.log = folder / f"serve-{len(results)}.log"
         env = {k: v for k, v in os.environ.items() if not k.startswith(("FIRN_", "AWS_"))} | env | {
             "PATH": f"{FIRN.parent}:{os.environ['PATH']}", "HOME": str(folder), "AWS_EC2_METADATA_DISABLED": "true",
-            "NO_GCE_CHECK": "true", "FIRN_LISTEN": f"127.0.0.1:{FIRST}", "FIRN_ADMIN_LISTEN": f"127.0.0.1:{FIRST + 1}",
-            "FIRN_DATABASE": f"sqlite:{folder}/serve-{len(results)}.db",
+            "NO_GCE_CHECK": "true", "FIRN_WAREHOUSE_IDENTITY": "*", "FIRN_LISTEN": f"127.0.0.1:{FIRST}",
+            "FIRN_ADMIN_LISTEN": f"127.0.0.1:{FIRST + 1}", "FIRN_DATABASE": f"sqlite:{folder}/serve-{len(results)}.db",
             "FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode()}
-        if "FIRN_WAREHOUSE_IDENTITY" in execute([str(FIRN), "--help"]).stdout:
-            env["FIRN_WAREHOUSE_IDENTITY"] = "*"
         self.line = line
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(["sh", "-c", "exec env " + here(line, words)], env=env, cwd=folder,
@@ -71,13 +69,13 @@ class Serving:
         except subprocess.TimeoutExpired:
             self.process.kill()
             code = "no end within 60 s"
-        check(self.line[:90], code == 0, f"{code}\n{self.log.read_text()}")
+        check(brief(self.line), code == 0, f"{code}\n{self.log.read_text()}")
 
 
 def run(folder, block, words, env):
-    """The lines of a block: what serves is started first, wherever it stands; then come the requests. Handed out are a
-    table that is there, then each line with its answer; the server runs until all are taken."""
-    lines = block.splitlines()
+    """The commands of a block: what serves is started first, wherever it stands; then come the requests. Handed out are a
+    table that is there, then each command with its answer; the server runs until all are taken."""
+    lines = commands(block)
     serve = next(line for line in lines if line.endswith("firn serve"))
     ran.extend(lines)
     with Serving(folder, serve, words, env):
@@ -98,13 +96,14 @@ def on_s3(folder, heading):
     """A section on the S3 store: the table's location, and what was answered to the last line."""
     place, storage = f"s3://{STORE['BUCKET']}/readme-{secrets.token_hex(4)}", {
         "type": "s3", "endpoint": STORE["ENDPOINT"], "region": STORE["REGION"], "path-style": True, "sts-endpoint": STS}
-    words = {"arn:aws:iam::123456789012:role/tables": ROLE, '"type":"s3","region":"eu-central-1"': json.dumps(storage)[1:-1],
-             '"region":"eu-central-1"': f'"region":"{STORE["REGION"]}"', "s3://sea/": place + "-sea/", "s3://sound/": place + "-sound/"}
+    words = {'"type": "s3", "region": "eu-central-1"': json.dumps(storage)[1:-1], '"eu-central-1"': f'"{STORE["REGION"]}"',
+             **{f"arn:aws:iam::123456789012:role/{role}": ROLE for role in ("tables", "bay")},
+             **{f"s3://{bucket}/": f"{place}-{bucket}/" for bucket in ("sea", "sound", "bay")}}
     env = {"FIRN_WAREHOUSE": place, "FIRN_S3_ENDPOINT": STORE["ENDPOINT"], "FIRN_S3_REGION": STORE["REGION"],
            "FIRN_S3_ACCESS_KEY_ID": STORE["ACCESS_KEY"], "FIRN_S3_SECRET_ACCESS_KEY": STORE["SECRET_KEY"],
            "FIRN_STS_ENDPOINT": STS, "FIRN_WAREHOUSE_ENDPOINTS": " ".join(
                {urllib.parse.urlsplit(url).netloc for url in (STORE["ENDPOINT"], STS)})}
-    steps = run(folder, next(b for b in blocks("sh", heading) if "s3://" in b), words, env)
+    steps = run(folder, next(b for b in blocks("sh", heading) if "s3://" in b and "firn serve" in b), words, env)
     location = next(steps)["metadata"]["location"]
     file = f"{STORE['ENDPOINT']}/{location.removeprefix('s3://')}/data/a.parquet"
     words["https://s3.eu-central-1.amazonaws.com/sound/tables/db/events/data/a.parquet"] = file
@@ -114,7 +113,7 @@ def on_s3(folder, heading):
 def signed_request(location, last):
     """What README's last request is answered reads the object."""
     line, answer = last
-    check("the last one is to be signed", line.endswith("/sign"), line)
+    check("the last one is to be signed", "/events/sign" in line, line)
     bucket, _, key = location.removeprefix("s3://").partition("/")
     boto3.client("s3", endpoint_url=STORE["ENDPOINT"], region_name=STORE["REGION"], aws_access_key_id=STORE["ACCESS_KEY"],
                  aws_secret_access_key=STORE["SECRET_KEY"]).put_object(Bucket=bucket, Key=key + "/data/a.parquet", Body=b"a")
@@ -132,12 +131,12 @@ def on_google(folder):
         key = google.account.json(f"{google.url}/token")
         (folder / "key").write_text(key)
         block = next(b for b in blocks("sh", "## Credentials for clients") if "gs://" in b)
-        shown = re.search(r'"service-account-key":(\{.*?\})', block).group(1)
+        shown = re.search(r'"service-account-key": (\{.*?\})', block, re.S).group(1)
         check("the key that README shows has the members of one", set(json.loads(shown)) <= set(json.loads(key)), key)
         words = {shown: json.dumps(json.loads(key)), "/etc/firn/key.json": str(folder / "key"),
-                 '"type":"gcs"': f'"type":"gcs","endpoint":"{google.url}","sts-endpoint":"{google.url}"',
+                 '"type": "gcs"': f'"type":"gcs","endpoint":"{google.url}","sts-endpoint":"{google.url}"',
                  # no warehouse lies in another's base
-                 '"base-location":"gs://fjord/tables"': '"base-location":"gs://fjord/others"'}
+                 '"gs://fjord/tables"': '"gs://fjord/others"'}
         env = {"FIRN_GCS_ENDPOINT": google.url, "FIRN_STS_ENDPOINT": google.url,
                "FIRN_WAREHOUSE_ENDPOINTS": urllib.parse.urlsplit(google.url).netloc}
         told(run(folder, block, words, env), "gcs.oauth2.token")
@@ -146,8 +145,8 @@ def on_google(folder):
 def on_azure(folder):
     with Azure() as azure:
         words = {"tables@account.": f"{CONTAINER}@{ACCOUNT}.", "TENANT": azure.tenant, "CLIENT": azure.client,
-                 '"SECRET"': f'"{azure.secret}"', '"type":"adls"': f'"type":"adls","endpoint":"{azure.url}/{ACCOUNT}"',
-                 '.dfs.core.windows.net/lake","delegation"': '.dfs.core.windows.net/others","delegation"'}
+                 '"SECRET"': f'"{azure.secret}"', '"type": "adls"': f'"type":"adls","endpoint":"{azure.url}/{ACCOUNT}"',
+                 '.dfs.core.windows.net/lake"': '.dfs.core.windows.net/others"'}
         env = azure.application() | {"FIRN_AZURE_ENDPOINT": f"{azure.url}/{ACCOUNT}",
                                      "FIRN_WAREHOUSE_ENDPOINTS": urllib.parse.urlsplit(azure.url).netloc}
         block = next(b for b in blocks("sh", "## Credentials for clients") if "abfss://" in b)
@@ -166,11 +165,30 @@ def told(steps, word):
     list(steps)
 
 
+def settings_file(folder):
+    """The file that README shows, and the commands that use it."""
+    place = f"file://{folder}/configured"
+    words = {"/etc/firn/firn.conf": f"{folder}/firn.conf", "s3://lake/tables": place}
+    (folder / "firn.conf").write_text(here(blocks("ini", "## Configure")[0], words))
+    *before, serve = commands(next(b for b in blocks("sh", "## Configure") if "firn serve" in b))
+    database = {"FIRN_DATABASE": f"sqlite:{folder}/configured.db"}
+    for line in before:
+        done = execute(["sh", "-c", here(line, words)],
+                       env={k: v for k, v in os.environ.items() if not k.startswith("FIRN_")} | database
+                       | {"PATH": f"{FIRN.parent}:{os.environ['PATH']}"})
+        check(line, done.returncode == 0 and "FAILED" not in done.stdout, done.stdout)
+    with Serving(folder, serve, words, database):
+        post("/v1/namespaces", {"namespace": ["db"]})
+
+
 def sections(folder):
     headings = "## Credentials for clients", "## Signed requests"
     on_s3(folder, headings[0])
     signed_request(*on_s3(folder, headings[1]))
+    on_s3(folder, "## Warehouses")
     on_google(folder)
     on_azure(folder)
-    lines = [line for heading in headings for block in blocks("sh", heading) for line in block.splitlines()]
-    check("every line of these sections is run", len(lines) >= 12 and set(lines) == set(ran), str(set(lines) ^ set(ran)))
+    settings_file(folder)
+    lines = [line for heading in headings for block in blocks("sh", heading) for line in commands(block)]
+    lines += [line for block in blocks("sh", "## Warehouses") if "firn serve" in block for line in commands(block)]
+    check("every line of these sections is run", len(lines) >= 15 and set(lines) == set(ran), str(set(lines) ^ set(ran)))

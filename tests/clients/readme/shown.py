@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -38,14 +39,36 @@ def blocks(language, heading):
             if name == language]
 
 
+def commands(block):
+    """The commands of a block: quotes and backslashes join lines, comments are not run."""
+    found, text = [], ""
+    for line in block.splitlines():
+        if not text and (not line or line.startswith("#")):
+            continue
+        text += line
+        try:
+            shlex.split(text)
+        except ValueError:
+            text += "\n"
+            continue
+        found.append(text)
+        text = ""
+    assert not text, f"README shows half a command: {text}"
+    return found
+
+
 def execute(command, **options):
     return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=300, **options)
 
 
+def brief(command):
+    return " ".join(command.split())[:90]
+
+
 def send(line, words):
-    """A curl line as a shell reads it: what was answered, after a check of the status."""
+    """A curl command as a shell reads it: what was answered, after a check of the status."""
     done = execute(["sh", "-c", here(line, words) + " -w '\\n%{http_code}'"])
     body, _, status = done.stdout.rpartition("\n")
-    check(line[:90], status[:1] == "2", done.stdout)
+    check(brief(line), status[:1] == "2", done.stdout)
     return body
