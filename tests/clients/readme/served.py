@@ -23,7 +23,7 @@ FIRN = ROOT / "build/server/firn"
 ROLE, STS = os.environ["FIRN_TEST_ROLE_ARN"], os.environ["FIRN_TEST_STS_ENDPOINT"]
 # what an answer must hold, by what its line holds
 TOLD = {"/credentials": "s3.session-token", "Delegation: vended-credentials": "s3.session-token",
-        "Delegation: remote-signing": "signer.endpoint", "/events/sign": "authorization"}
+        "Delegation: remote-signing": "signer.endpoint", "/events/sign": "authorization", '"name": "bay"': "external-id"}
 ran = []
 
 
