@@ -355,6 +355,7 @@ bool config_load(struct arena *a, int argc, char *const *argv, char *const *envi
     TRY(load_flags(&l, argc, argv));
     TRY(check_words(&l));
     TRY(check_times(&l));
+    TRY(config__check_lists(&l));
     TRY(set_places(&l, environ_));
     return check_addresses(&l);
 }

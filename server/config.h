@@ -162,7 +162,7 @@ struct config {
 /* From file, environment and flags (argv after the command word). Unset database and warehouse get
  * their defaults below $XDG_DATA_HOME/firn (~/.local/share/firn), whose folder is made by whoever
  * opens them. Checks every value, the words of purge, log_level, log_format, auth, s3_path_style,
- * s3_remote_signing, azure_vend, and that
+ * s3_remote_signing, azure_vend, that the items of lists can match something, and that
  * listen and admin_listen are loopback addresses unless auth is "none". ERR_BAD_REQUEST says which
  * setting from which source, what was expected and found, and for an unknown name which one may
  * have been meant. Unknown FIRN_ variables are unknown names. Strings live in the arena. */

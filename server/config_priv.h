@@ -47,5 +47,7 @@ struct load {
 const struct setting *config__named(struct str name);
 /* The error for such a name, with the one that may have been meant; yields false. */
 bool config__unknown(struct load *l, struct str name);
+/* Is each item of a list one that may match something? ERR_BAD_REQUEST says which is not. */
+MUST bool config__check_lists(struct load *l);
 /* The value from its text. ERR_BAD_REQUEST says what was expected. */
 MUST bool config__set(struct load *l, const struct setting *s, struct str text);

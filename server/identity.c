@@ -113,7 +113,19 @@ static bool is_place(struct str word)
     return str_starts(str_sub(word, colon, word.n), STR("://"));
 }
 
-/* A word that is no location allows nothing. */
+/* A file needs nobody's credentials, and a star in a place is no more than itself. */
+bool identity_is_word(struct arena *a, struct str word)
+{
+    struct location at;
+    struct err ignored;
+
+    if (is_place(word))
+        return !store_is_file(word) && str_find(word, '*') == word.n &&
+               location_parse(a, word, &at, &ignored);
+    return str_eq(word, STR("*")) ||
+           (str_eq_nocase(str_sub(word, 0, 4), STR("arn:")) && str_is_pattern(word));
+}
+
 static bool has_place(struct arena *a, struct str word, const struct location *at)
 {
     struct location place;

@@ -24,6 +24,8 @@ MUST bool identity_name(
     struct arena *a, const json_t *was, json_t *profile, enum identity_named *out, struct err *err);
 /* Does its kind of credentials fit its storage? ERR_INVALID_ARGUMENT. */
 MUST bool identity_check_kind(const json_t *profile, struct err *err);
+/* May the setting have this word: a place that is no folder, a role, the beginning of one, all? */
+bool identity_is_word(struct arena *a, struct str word);
 /* May it be? The role that is to be assumed must be among those of the setting, or else the base
  * and the allowed locations in its places. ERR_INVALID_ARGUMENT says what to set. */
 MUST bool identity_check(struct arena *a, const struct config *conf, struct str base,

@@ -110,6 +110,34 @@ static bool read_endpoint(
     return true;
 }
 
+/* [http[s]://]HOST[:PORT] */
+static bool is_endpoint(struct arena *a, struct str text)
+{
+    struct named e;
+    struct err ignored;
+    size_t slash = str_find(text, '/');
+    if (str_starts(str_sub(text, slash, text.n), STR("//"))) {
+        struct str scheme = str_sub(text, 0, slash);
+        if (!str_eq_nocase(scheme, STR("http:")) && !str_eq_nocase(scheme, STR("https:")))
+            return false;
+        text = str_sub(text, slash + 2, text.n);
+    }
+    struct str url = arena_printf(a, "http://%.*s", STR_ARG(text));
+    return store_address(text, e.number) ||
+           (str_find(text, '*') == text.n && read_endpoint(url.p, "", &e, &ignored));
+}
+
+bool reach_is_pattern(struct arena *a, struct str pattern)
+{
+    if (str_starts(pattern, STR("!")))
+        pattern = str_sub(pattern, 1, pattern.n);
+    if (!str_starts(pattern, STR("*.")))
+        return str_eq(pattern, STR("*")) || is_endpoint(a, pattern);
+    struct str domain = str_sub(pattern, 2, pattern.n);
+    return str_find(domain, ':') == domain.n && str_find(domain, '/') == domain.n &&
+           is_endpoint(a, domain);
+}
+
 enum store_reach reach_of(const struct config *conf, const char *endpoint)
 {
     struct named e;

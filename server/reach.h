@@ -4,6 +4,8 @@
 #include "config.h"
 #include "store.h"
 
+/* May the setting have this pattern, or could it never match an endpoint? */
+bool reach_is_pattern(struct arena *a, struct str pattern);
 /* Which addresses the host of an endpoint may have: private ones too when a pattern names it or its
  * domain, public ones when "*" alone allows it, none when nothing does or a pattern with '!' names
  * it. */

@@ -32,11 +32,26 @@ static bool starts_nocase(struct str s, struct str prefix)
     return s.n >= prefix.n && str_eq_nocase(str_sub(s, 0, prefix.n), prefix);
 }
 
+/* What stands between the stars. */
+static struct str core_of(struct str pattern, bool *before, bool *behind)
+{
+    *before = pattern.n > 1 && str_starts(pattern, STR("*"));
+    *behind = str_ends(pattern, STR("*"));
+    return str_sub(pattern, *before, pattern.n - *before - *behind);
+}
+
+bool str_is_pattern(struct str pattern)
+{
+    bool before, behind;
+    struct str core = core_of(pattern, &before, &behind);
+
+    return str_find(core, '*') == core.n;
+}
+
 bool str_fits(struct str s, struct str pattern)
 {
-    bool before = pattern.n > 1 && str_starts(pattern, STR("*"));
-    bool behind = str_ends(pattern, STR("*"));
-    struct str core = str_sub(pattern, before, pattern.n - before - behind);
+    bool before, behind;
+    struct str core = core_of(pattern, &before, &behind);
 
     if (s.n < core.n)
         return false;

@@ -44,6 +44,8 @@ bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 /* Is it NAME, or does it begin, end or go on as BEGINS*, *ENDS or *HOLDS* says? Without case. */
 bool str_fits(struct str s, struct str pattern);
+/* Does it have a '*' only where str_fits takes it for more than itself? */
+bool str_is_pattern(struct str pattern);
 /* Byte order, shorter first; for qsort and sorted tables. */
 int str_cmp(struct str a, struct str b);
 /* Position of c, or s.n. */

@@ -101,6 +101,8 @@ def test_unknown_flags(firn, args, says):
     ("FIRN_LOG_FORMAT", "xml", "FIRN_LOG_FORMAT"), ("FIRN_PG_PREPARED", "maybe", "FIRN_PG_PREPARED"),
     ("FIRN_S3_PATH_STYLE", "virtual", "FIRN_S3_PATH_STYLE"), ("FIRN_AUTH", "some", "FIRN_AUTH"),
     ("FIRN_PURGE", "never", "allow, ignore, refuse"),
+    ("FIRN_WAREHOUSE_IDENTITY", "* s3:/bucket", "'s3:/bucket'"), ("FIRN_WAREHOUSE_ENDPOINTS", "minio/x", "HOST[:PORT]"),
+    ("FIRN_WAREHOUSE_FOLDERS", "/srv", "file:///PATH"), ("FIRN_CORS_ORIGINS", "https://a.example/", "SCHEME://HOST[:PORT]"),
     ("FIRN_LISTEN", "nowhere", None), ("FIRN_LISTEN", "127.0.0.1:99999", None), ("FIRN_LISTEN", "127.0.0.1:x", None),
     ("FIRN_DATABASE", "mysql://x", "postgresql://"), ("FIRN_DATABASE", "firn.db", "sqlite:"),
     ("FIRN_WAREHOUSE", "hdfs://b/p", None), ("FIRN_WAREHOUSE", "relative/path", None), ("FIRN_WAREHOUSE", "s3://", None),
@@ -245,6 +247,8 @@ def test_check_says_what_is_wrong(firn):
                                   "FIRN_S3_REGION": "us-east-1"}, timeout=120)
     assert done.returncode != 0 and re.search(r"^storage\s+FAILED: ", done.stdout, re.M), done.stdout
     assert "canary-secret" not in done.stdout + done.stderr
+    done = firn.run("check", env={"FIRN_WAREHOUSE_IDENTITY": "arn:aws:iam::1:role/a, arn:aws:iam::*:role/a"})
+    assert done.returncode != 0 and "FIRN_WAREHOUSE_IDENTITY" in done.stderr and "found 'arn:aws:iam::*:role/a'" in done.stderr
 
 
 def test_no_volatile_fallback(firn):

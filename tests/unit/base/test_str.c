@@ -44,6 +44,9 @@ START_TEST(test_str_fits__names_beginnings_ends_and_middles)
     ck_assert(str_fits(STR("any"), STR("*")) && str_fits(STR(""), STR("*")) &&
               str_fits(STR("a"), STR("**")));
     ck_assert(!str_fits(STR("a"), STR("")) && str_fits(STR(""), STR("")));
+    ck_assert(str_is_pattern(STR("")) && str_is_pattern(STR("a")) && str_is_pattern(STR("*")));
+    ck_assert(str_is_pattern(STR("a*")) && str_is_pattern(STR("*a")) && str_is_pattern(STR("*a*")));
+    ck_assert(!str_is_pattern(STR("a*b")) && !str_is_pattern(STR("*a*b*")));
 }
 END_TEST
 

@@ -237,13 +237,63 @@ START_TEST(test_config_load__lists)
 
     struct str many = STR("FIRN_ALLOWED_LOCATIONS=");
     for (int i = 0; i < 64; i++)
-        many = arena_printf(arena, "%s,%d", many.p, i);
+        many = arena_printf(arena, "%s,s3://b%d", many.p, i);
     c = loaded("", many.p);
-    ck_assert_str_eq(c.allowed_locations[63], "63");
+    ck_assert_str_eq(c.allowed_locations[63], "s3://b63");
     ck_assert_ptr_null(c.allowed_locations[64]);
     struct err err;
-    ck_assert(!load("", arena_printf(arena, "%s,64", many.p).p, &c, &err));
+    ck_assert(!load("", arena_printf(arena, "%s,s3://b64", many.p).p, &c, &err));
     ck_assert_ptr_nonnull(strstr(err.msg, "expected at most 64 items"));
+}
+END_TEST
+
+/* Words apart by blanks: what a list may hold, and what could never match anything. */
+static void check_items(const char *env, const char *good, const char *bad, const char *expected)
+{
+    loaded("", arena_printf(arena, "%s=%s", env, good).p);
+    for (struct str rest = str_from(bad); rest.p;) {
+        struct str item = str_cut(&rest, ' ');
+        check_refused("", arena_printf(arena, "%s=%s, %.*s", env, good, STR_ARG(item)).p,
+            arena_printf(arena, "Invalid value of %s: expected %s, found '%.*s'", env, expected,
+                STR_ARG(item))
+                .p);
+    }
+}
+
+START_TEST(test_config_load__items_that_could_never_match)
+{
+    check_items("FIRN_WAREHOUSE_ENDPOINTS",
+        "minio minio:9000 http://minio HTTPS://minio:9000/ 127.0.0.1:1 0x7f.1 ::1 [::1]:9 "
+        "!2001:db8::1 *.example.org !*.internal !http://minio * !*",
+        "http:/minio s3://minio //minio minio/path http://minio/path https://*.example.org "
+        "*.a.org:9000 s3.*.org *. *.org. minio. minio: minio:65536 user@minio [::1 ! !http:",
+        "HOST[:PORT], *.DOMAIN or *, or one of these behind '!'");
+    check_items("FIRN_WAREHOUSE_FOLDERS", "file:///srv file:/srv/a/",
+        "/srv file://host/srv s3://bucket file:///srv/* file:///srv/../etc *",
+        "file:///PATH without '*'");
+    check_items("FIRN_WAREHOUSE_IDENTITY",
+        "s3://bucket s3a://BUCKET/a/ gs://bucket/a abfss://tables@a.dfs.core.windows.net/x "
+        "arn:aws:iam::1:role/a arn:aws:iam::1:role/* arn:* *",
+        "s3:/bucket s4://bucket S3://bucket s3:// s3:///a s3://buck* s3://bucket/* "
+        "s3://bucket/a/../b file:///srv lake arm:aws:iam::1:role/a arn:aws:iam::*:role/a *role/a "
+        "lake* abfss://tables/x",
+        "a place (s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
+        "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH) without '*', a role's ARN, the "
+        "beginning of one with '*' behind it, or '*' alone");
+    check_items("FIRN_ALLOWED_LOCATIONS", "s3://a/x file:///b gs://c",
+        "s3:/a s3://a/* file:///a/* a *",
+        "file:///PATH, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
+        "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH, without '*'");
+    check_items("FIRN_ALLOWED_PROPERTIES", "s3.endpoint header.* *-impl *",
+        "s3.*.endpoint header.*x", "NAME, or BEGINS* with '*' at the end");
+    check_items("FIRN_CORS_ORIGINS",
+        "https://a.example http://localhost:3000 http://[::1]:1 http://a:443 https://a:80 null "
+        "app://x chrome-extension://abc",
+        "a.example https://a.example/ https://a.example/x https://A.example HTTPS://a.example "
+        "http://a:80 https://a:443 https://a: https:// ://a https:/a https://*.example * "
+        "https://user@a https://\303\274.example",
+        "an origin as browsers send it: SCHEME://HOST[:PORT] in lower case, without the port that "
+        "is the scheme's own, a path and '*'");
 }
 END_TEST
 
@@ -505,6 +555,7 @@ int main(void)
     tcase_add_test(cases, test_config_load__numbers);
     tcase_add_test(cases, test_config_load__booleans_in_any_case);
     tcase_add_test(cases, test_config_load__lists);
+    tcase_add_test(cases, test_config_load__items_that_could_never_match);
     tcase_add_test(cases, test_config_load__unknown_names_and_what_may_be_meant);
     tcase_add_test(cases, test_config_load__what_orchestrators_set_is_not_ours);
     tcase_add_test(cases, test_config_load__secrets_from_files);
