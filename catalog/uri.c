@@ -4,6 +4,7 @@
 #include "arena.h"
 #include "catalog_priv.h"
 #include "client_setting.h"
+#include "folders.h"
 #include "part_text.h"
 #include "sql_purge.h"
 #include "update_priv.h"
@@ -119,6 +120,28 @@ static bool lies_in_named(struct arena *a, const struct location *at, const stru
     return false;
 }
 
+/* Where the table kept its metadata before, as its log tells, which is where manifest lists were
+ * written too: the commit was begun before the table moved, or its write.metadata.path did. */
+static bool lies_in_former(const struct location *at, const struct metadata *base)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    const struct parts *log = metadata_parts(base, PARTS_METADATA_LOG);
+    const struct sql_folder folder = folder_of_file(at);
+    struct location before;
+    struct str uri;
+    struct err ignored;
+    for (size_t i = 0; i < log->n; i++) {
+        arena_reset(a);
+        if (!part_text(a, &log->v[i], "metadata-file", &uri) ||
+            !location_parse(a, uri, &before, &ignored))
+            continue;
+        const struct sql_folder then = folder_of_file(&before);
+        if (str_eq(then.path, folder.path) && str_eq(then.authority, folder.authority))
+            return true;
+    }
+    return false;
+}
+
 /* What a commit brings in was written by it: to the table's location, or to a folder that the
  * table has for that, as it was or as it will be. What comes with a file to be registered may have
  * a longer history. */
@@ -132,6 +155,11 @@ static bool check_file(struct arena *a, const struct catalog *c, const struct dr
         return true;
     if (lies_in_named(a, &at, &d->head) || lies_in_named(a, &at, was))
         return check_free(a, c, d->head.location, uri, err);
+    if (d->base && lies_in_former(&at, d->base)) /* who refreshes writes to the new place */
+        return err_set(err, ERR_COMMIT_FAILED,
+            "The table has moved since this commit was begun: expected a file in its location "
+            "%.*s, found %.*s; refresh and try again",
+            STR_ARG(d->head.location), STR_ARG(uri));
     return err_set(err, ERR_INVALID_ARGUMENT,
         "Invalid location: expected a file in the table's location %.*s or in a folder that one of "
         "its properties write.*.path names, found %.*s",

@@ -212,6 +212,30 @@ def test_files_that_real_clients_name(api, ns, field):
 
 
 @pytest.mark.parametrize("field", FILES)
+def test_a_commit_that_was_begun_before_the_table_moved(api, ns, field):
+    """What it wrote lies where the table's metadata lay then: 409, so that it is done again where the table is now.
+    What never was a place of the table's metadata is refused for good."""
+    table, base = api.table(ns, properties=v1(field)), api.store.base
+    apart, new = f"{base}-more/{ns}", f"{base}/{ns}/moved"
+    moves = [(f"{table.location}/metadata", [set_properties(**{"write.metadata.path": apart})],
+              [{"action": "set-location", "location": new}]),
+             (apart, [{"action": "remove-properties", "removals": ["write.metadata.path"]}])]
+    for place, *steps in moves:
+        for step in steps:
+            table.commit(*step).ok()
+        before = api.store.list()
+        change, pointer = naming(field, 1, f"{place}/x.avro", new)
+        changes = {"identifier": {"namespace": [ns], "name": table.name}, "requirements": [], "updates": [change]}
+        for answer in (table.commit(change), api.post("/v1/transactions/commit", {"table-changes": [changes]})):
+            error = answer.fails(409, "CommitFailedException", contains="refresh and try again")
+            assert new in error["message"] and pointer in error["message"]
+        for elsewhere in (f"{place}/deeper", place.rpartition("/")[0], place + "x"):
+            refused(table.commit(naming(field, 1, f"{elsewhere}/x.avro", new)[0]), pointer, "write.*.path")
+        assert api.store.list() == before
+    table.commit(naming(field, 1, f"{new}/metadata/x.avro", new)[0]).ok()
+
+
+@pytest.mark.parametrize("field", FILES)
 def test_files_of_others(api, ns, field):
     """A commit names no file outside of its table: neither beside it nor in another one's place, though a folder that
     its properties name lies around that; alone, in a transaction, and where it makes the table."""
