@@ -56,6 +56,10 @@ bool house_read(struct arena *a, const struct named_by *by, struct sql_surveyed 
         TRY(pointer_is_same(a, by->catalog->sql, table, &same, err));
         if (!table->metadata_location.p)
             return true;
+        if (same && named_is_lost(by->catalog->store, table->metadata_location, &why)) {
+            *err = why;
+            return false;
+        }
         if (same)
             log_write(LOG_WARN, "purge", "nobody can tell what metadata %.*s names: %s%s",
                 STR_ARG(table->metadata_location), ERR_ALL(&why));

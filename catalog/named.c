@@ -222,6 +222,15 @@ static bool is_for_nobody(const struct err *err)
            err->kind == ERR_INVALID_ARGUMENT;
 }
 
+bool named_is_lost(struct store *store, struct str uri, struct err *err)
+{
+    const char *slash = memrchr(uri.p, '/', uri.n);
+    if (err->kind != ERR_STORE_NOT_FOUND || !store_is_file(uri) || !slash ||
+        store_file_present(store, str_range(uri.p, slash)))
+        return false;
+    return !err_wrap(err, "not even its folder is there, as when a volume is not mounted");
+}
+
 static void pass_over(struct walk *w, const char *what, struct str uri)
 {
     if (w->told++ < TOLD)
@@ -286,6 +295,8 @@ static bool fetch(struct walk *w, const char *what, struct str uri, struct buf *
         return end_as(w, NAMED_STOPPED);
     metric_add(METRIC_purge_reads_total, 1);
     *there = store_get(store, uri, MANIFEST_MAX, out, w->err);
+    if (!*there && named_is_lost(store, uri, w->err))
+        return end_as(w, NAMED_UNKNOWN);
     return *there || unreadable(w, what, uri);
 }
 

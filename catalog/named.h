@@ -13,6 +13,7 @@ struct arena;
 struct catalog;
 struct hashes;
 struct metadata;
+struct store;
 
 /* What was read of a table before. Snapshots up to the sequence number were, if they have a parent:
  * a commit gives such a one a higher number than any before. The others, those of format version 1
@@ -59,6 +60,10 @@ enum named_end {
 bool named_is_sealed(const struct metadata *m);
 /* A name may come several times. */
 enum named_end named_files(const struct named_by *by, const struct metadata *m, struct err *err);
+
+/* Does *err tell of a local file that is missing together with its folder? So it looks where a
+ * volume is not mounted, which says nothing of the file; *err then says that. */
+bool named_is_lost(struct store *store, struct str uri, struct err *err);
 
 /* The metadata at uri; NULL with NAMED_ALL: nobody can read it, *err says why. Blocks. */
 enum named_end named_metadata(

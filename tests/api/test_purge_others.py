@@ -483,24 +483,33 @@ def test_what_nobody_can_read(server, api, ns):
 
 @pytest.mark.long
 def test_what_cannot_be_read_for_now(lazy):  # noqa: F811
-    """The store fails on a file of B: A waits until it is known what it says."""
+    """The store fails on a file of B, C is on a volume that is not mounted, and D's manifest lists are on another one:
+    A waits until it is known what they say."""
     api = Api(lazy)
     if api.store.kind == "file":
         ns = api.new_namespace()
-        a, b = make(lazy, ns, "a", appends=1), make(lazy, ns, "b")
+        a, b, c = make(lazy, ns, "a", appends=3), make(lazy, ns, "b"), make(lazy, ns, "c")
+        d = make(lazy, ns, "d", properties={"write.metadata.path": f"{api.store.base}/{ns}-volume"})
         taken = data_files(a)
-        b.add_files(taken)
+        for table, file in zip((b, c, d), taken):
+            table.add_files([file])
+        api.commit(ns, "d", [{"action": "remove-properties", "removals": ["write.metadata.path"]}]).ok()
         path = local_path(b.current_snapshot().manifest_list)
         moved = path.rename(path.with_suffix(".moved"))
         path.symlink_to(moved)  # not followed: as if it were denied
+        volumes = [local_path(c.location()), local_path(f"{api.store.base}/{ns}-volume")]
+        away = [volume.rename(volume.with_name(volume.name + "-away")) for volume in volumes]
         purge(api, ns, "a")
         before = api.store.list(a.location())
         go(lazy)
-        lazy.wait_log(r"what the table at .* names cannot be known: reading .*" + path.name)
+        lazy.wait_log(rf"what the table at {b.location()} names cannot be known: reading .*{path.name}")
+        for table, volume in zip((c, d), volumes):
+            lazy.wait_log(rf"what the table at {table.location()} names cannot be known: .*not mounted.*{volume}")
         lazy.wait_log("what other tables name is not known")
         assert marks(lazy) == 1 and api.store.list(a.location()) == before
         path.unlink()
-        moved.rename(path)
+        for folder, at in zip((moved, *away), (path, *volumes)):
+            folder.rename(at)
         wait_purged(lazy, 60)
         assert api.store.list(a.location()) == taken
     api.close()

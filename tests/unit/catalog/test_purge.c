@@ -302,14 +302,23 @@ START_TEST(test_object__another_table_lies_there)
 }
 END_TEST
 
-/* Many have their metadata in folders that are called alike, and the last one there, or not. */
+static void make_folder(struct str name)
+{
+    ck_assert_int_eq(mkdir(folder_path(name.p), 0700), 0);
+}
+
+/* Many have their metadata, which is missing, in folders that are called alike, and the last one
+ * there, or not. */
 START_TEST(test_object__many_tables_lie_in_folders_called_alike)
 {
     struct sql_mark mark = dropped();
     for (int i = 0; i <= 100; i++) {
         const char *place = arena_printf(arena, "x%d", i).p;
-        bool there = _i && i == 100;
-        insert(place, place, there ? METADATA : arena_printf(arena, "x%d/t/metadata/1.json", i).p);
+        const char *file = arena_printf(arena, "x%d/t/metadata/1.json", i).p;
+        make_folder(arena_printf(arena, "wh/x%d", i));
+        make_folder(arena_printf(arena, "wh/x%d/t", i));
+        make_folder(arena_printf(arena, "wh/x%d/t/metadata", i));
+        insert(place, place, _i && i == 100 ? METADATA : file);
     }
     ck_assert_int_eq(
         purge__object(purge, &mark, PURGE_TRY, &count), _i ? PURGE_SPARED : PURGE_DONE);
