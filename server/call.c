@@ -59,6 +59,11 @@ struct str call_param(const struct call *c, const char *name)
     return c->params[i];
 }
 
+bool call_is_head(const struct call *c)
+{
+    return str_eq(c->method, STR("HEAD"));
+}
+
 struct str call_header(const struct call *c, enum header h)
 {
     return c->headers[h];

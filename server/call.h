@@ -141,6 +141,8 @@ struct str call_arg(const struct call *c, const char *name);
  * it was not sent. Asserts that the operation's row has it. */
 struct str call_param(const struct call *c, const char *name);
 struct str call_header(const struct call *c, enum header h);
+/* Is the answer one without a body? No, as long as the head is not in. */
+bool call_is_head(const struct call *c);
 /* Does the request come from a web page of an origin that the settings allow? */
 bool call_from_allowed_page(const struct call *c);
 

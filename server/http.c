@@ -358,7 +358,7 @@ static void answer_past(struct call *c, struct peer *p)
     for (unsigned i = 0; i < c->reply.n_headers; i++)
         buf_putf(&b, "%s: %s\r\n", c->reply.headers[i].name, c->reply.headers[i].value);
     buf_puts(&b, "\r\n");
-    for (size_t i = 0; i < c->reply.n_pieces; i++)
+    for (size_t i = 0; i < c->reply.n_pieces && !call_is_head(c); i++)
         buf_put(&b, c->reply.pieces[i].p, c->reply.pieces[i].n);
     struct str whole = buf_take(&b, c->arena);
     c->answered_us = clock_mono_us();

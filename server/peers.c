@@ -17,7 +17,8 @@ enum {
     REFUSED_US = 5000000,
     REFUSED_MAX = 64, /* that are waited for */
     PIECE = 16384,
-    PIECES = 64, /* read in a turn */
+    PIECES = 64,     /* read in a turn */
+    BODY_BYTES = 98, /* of the answer to those who are too slow */
 };
 
 bool peers_open(struct peers *ps, const struct config *conf, struct err *err)
@@ -143,11 +144,14 @@ static void give_up(struct peer *p)
         "{\"error\":{\"message\":\"The request did not arrive in "
         "time\",\"type\":\"BadRequestException\","
         "\"code\":408}}";
+    size_t n = sizeof(answer) - 1;
 
     if (p->call)
         err_set(&p->call->err, ERR_TIMEOUT, "The request did not arrive in time");
+    if (p->call && call_is_head(p->call))
+        n -= BODY_BYTES;
     if (p->patience != PATIENT_IDLE)
-        (void)send(p->fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)send(p->fd, answer, n, MSG_NOSIGNAL | MSG_DONTWAIT);
     shutdown(p->fd, SHUT_RDWR);
 }
 

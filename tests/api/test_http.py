@@ -53,6 +53,17 @@ def test_a_line_of_one_word(server):
         assert wire.closed() and wire.rest == b""
 
 
+def test_refusals_of_a_head(server, impatient):
+    """Have no body, whoever refuses: the library, or the clock."""
+    for status, firn, body in ((400, server, "Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
+                               (408, impatient, "Content-Length: 10\r\n\r\n")):
+        with Wire(firn) as wire:
+            wire.send("HEAD /v1/namespaces/zz HTTP/1.1\r\nHost: h\r\n", body)
+            got, headers, _ = wire.answer(head=True)
+            assert got == status and int(headers["content-length"]) > 0
+            assert wire.closed(), wire.rest
+
+
 def test_refusals_are_logged(server):
     """As other requests are, also those of which no line could be read; a head that came in lends its id."""
     refused(server, "GET /v1/config HTTP/7.0\r\nHost: h\r\n\r\n", 505)
