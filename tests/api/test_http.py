@@ -21,6 +21,14 @@ def after(server):
         assert wire.answer()[0] == 200
 
 
+def serves(server):
+    try:
+        after(server)
+    except (OSError, EOFError):
+        return False
+    return True
+
+
 @pytest.fixture(autouse=True)
 def still_alive(server):
     yield
@@ -465,10 +473,8 @@ def test_clients_that_go_away(impatient):
             wire = Wire(impatient)
             wire.send(whole[:cut])
             wire.socket.close()
-    deadline = time.monotonic() + 15 * SLOWNESS
-    while impatient.metric("firn_connections") > 1 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert impatient.metric("firn_connections") <= 1  # the one that asks
+    eventually(lambda: serves(impatient), 15)  # so all that came before were accepted
+    eventually(lambda: impatient.metric("firn_connections") == 0, 15)
 
 
 @pytest.fixture(scope="module")
@@ -502,10 +508,7 @@ def test_ends_that_come_with_the_last_bytes(patient):
                 with Wire(patient) as wire:
                     wire.send(whole[:cut])
         after(patient)
-        deadline = time.monotonic() + 30 * SLOWNESS
-        while patient.metric("firn_connections") and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert patient.metric("firn_connections") == 0
+        eventually(lambda: patient.metric("firn_connections") == 0, 30)
 
 
 def test_clients_that_end_their_side_are_answered(patient):
@@ -545,11 +548,4 @@ def test_connection_limit(impatient):
     finally:
         for wire in wires:
             wire.socket.close()
-    deadline = time.monotonic() + 10 * SLOWNESS
-    while True:
-        try:
-            after(impatient)
-            return
-        except (OSError, EOFError):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+    eventually(lambda: serves(impatient))
