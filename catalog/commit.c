@@ -244,11 +244,13 @@ static bool commit_existing(struct commit *r, struct loaded *out, struct err *er
 
 /* A commit that is sent again finds its snapshot or version there, whatever its requirements say:
  * they may ask for nothing that it changed, or hold again after a rollback. Or it finds nothing,
- * since the object has another name by now. */
+ * since the object has another name by now; one that creates meets its own uuid and place then, or
+ * whatever has the name. */
 bool object__may_be_second(const struct err *err)
 {
     switch ((int)err->kind) {
     case ERR_COMMIT_FAILED:
+    case ERR_ALREADY_EXISTS:
     case ERR_VALIDATION:
     case ERR_INVALID_ARGUMENT:
     case ERR_NO_SUCH_TABLE:

@@ -3,8 +3,8 @@ whatever has happened to the table since. To take it for a failure would make cl
 
 import pytest
 
-from firn_client import (add_snapshot, assert_ref, assert_uuid, replace_version, representation, set_properties,
-                         set_ref, simple, view_path)
+from firn_client import (add_snapshot, assert_ref, assert_uuid, create_updates, replace_version, representation,
+                         set_properties, set_ref, simple, view_path)
 
 
 def test_snapshot_without_a_branch(table):
@@ -75,6 +75,37 @@ def test_table_has_another_name_now(api, ns, table, how):
     api.drop(ns, table.name).expect(204)
     api.drop(ns, "renamed").expect(204)
     api.post(path, body).fails(404)
+
+
+@pytest.mark.parametrize("how", ["commit", "transaction"])
+def test_created_table_has_another_name_now(api, ns, how):
+    """So with the commit that made it: under the old name is nothing, a view or another table. Who creates a table of
+    his own there is refused."""
+    def creation(snapshot):
+        m = api.create(ns, "new", stage_create=True).ok().json["metadata"]
+        return {"requirements": [{"type": "assert-create"}],
+                "updates": [*create_updates(m), add_snapshot(snapshot, 1, location=m["location"])]}
+
+    def post(body):
+        if how == "commit":
+            return api.post(f"/v1/namespaces/{ns}/tables/new", body)
+        return api.post("/v1/transactions/commit", {"table-changes": [
+            {"identifier": {"namespace": [ns], "name": "new"}} | body]})
+
+    body, other = creation(1), creation(2)
+    first = post(body).expect(200, 204)
+    api.rename((ns, "new"), (ns, "renamed")).expect(204)
+    files = api.store.list()
+    assert post(body).expect(first.status).body == first.body
+    assert api.store.list() == files
+    api.create_view(ns, "new").ok()
+    assert post(body).expect(first.status).body == first.body
+    post(other).fails(409, "AlreadyExistsException")
+    api.drop_view(ns, "new").expect(204)
+    api.create(ns, "new").ok()
+    assert post(body).expect(first.status).body == first.body
+    post(other).fails(409, "CommitFailedException")
+    assert sorted(api.names(ns)) == ["new", "renamed"]
 
 
 def test_a_refusal_stays_one(table):

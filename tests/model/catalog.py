@@ -390,8 +390,8 @@ class Catalog:
         try:
             return work()
         except Refused as refused:
-            if not set(refused.types) & {"CommitFailedException", VALIDATION, ARGUMENT, "NoSuchTableException",
-                                         "NoSuchViewException", "NoSuchNamespaceException"}:
+            if not set(refused.types) & {"CommitFailedException", "AlreadyExistsException", VALIDATION, ARGUMENT,
+                                         "NoSuchTableException", "NoSuchViewException", "NoSuchNamespaceException"}:
                 raise
             unique = any(u["action"] == adds for _, body in changes for u in body.get("updates") or ())
             live = {o.number for o in self.objects.values()}
