@@ -171,27 +171,37 @@ static bool children(struct arena *a, const struct catalog *c, struct str parent
 /* PyIceberg encodes the levels of a parent and its HTTP library encodes them once more. */
 static bool second_reading(struct arena *a, struct str parent, struct str *out)
 {
+    struct err ignored;
     return str_find(parent, '%') < parent.n && str_pct_decode(a, parent, STR_PLUS_LITERAL, out) &&
-           !str_eq(*out, parent);
+           !str_eq(*out, parent) && ident_ns_check(*out, &ignored);
+}
+
+static bool list_in(struct arena *a, const struct catalog *c, struct str parent,
+    const struct page *page, struct names *out, struct err *err)
+{
+    struct page_list list = {c, parent, "namespaces", children};
+    if (parent.n > 0 && !ident_ns_check(parent, err))
+        return err_wrap(err, "parent");
+    return page__read(a, &list, page, out, err) || catalog_read_failed(err);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): a list and its page */
 bool ns_list(struct arena *a, struct catalog *c, struct str *parent, const struct page *page,
     struct str **names, size_t *n, struct str *next, struct err *err)
 {
-    struct page_list list = {c, *parent, "namespaces", children};
     struct names found = {0};
     struct str again;
-    bool read = page__read(a, &list, page, &found, err);
-    /* A token of the second reading is none of the first's. */
+    bool read = list_in(a, c, *parent, page, &found, err);
+    /* As it is written twice a name may be too long; and a token of the second reading is none of
+     * the first's. */
     bool other = read ? !found.found : err->kind == ERR_BAD_REQUEST;
     if (other && second_reading(a, *parent, &again)) {
         err_clear(err);
         *parent = again;
-        return ns_list(a, c, parent, page, names, n, next, err);
+        read = list_in(a, c, again, page, &found, err);
     }
     if (!read)
-        return catalog_read_failed(err);
+        return false;
     if (!found.found)
         return catalog__no_such_namespace(a, *parent, err);
     *names = found.v;

@@ -96,7 +96,5 @@ bool op_list_namespaces(struct call *c)
     struct str parent = call_param(c, "parent");
     if (!parent.p)
         parent = STR("");
-    if (parent.n > 0 && !ident_ns_check(parent, &c->err))
-        return err_wrap(&c->err, "parent");
     return list_reply(c, LIST_NAMESPACES, parent);
 }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from firn_client import in_parallel, ns_path, struct
+from firn_client import enc, in_parallel, ns_path, struct
 
 
 def listed(api, query=""):
@@ -107,6 +107,18 @@ def test_parent_encoded_twice(api):
     assert listed(api, f"?parent={twice}%1Fc%252Fd") == [(a, "c/d", "e")]
     assert listed(api, f"?parent={twice}%251Fc%252Fd") == [(a, "c/d", "e")]
     assert listed(api, f"?parent={a.replace(' ', '+')}%1Fc%2Fd") == [(a, "c/d", "e")]
+    api.list_namespaces(f"?parent={a.replace(' ', '%252520')}").fails(404, "NoSuchNamespaceException")
+
+
+def test_long_parent_encoded_twice(api):
+    """Encoded once it has more bytes than a name may have, and with its levels more than a namespace."""
+    levels = [api.new_name("\u00fc" * 100)] + ["\u65e5" * 85] * 6
+    api.create_namespace(levels).ok()
+    for n in (1, 2, 6):
+        twice = enc("\x1f".join(enc(level) for level in levels[:n]))
+        assert listed(api, f"?parent={twice}") == [tuple(levels[:n + 1])]
+    for parent in ("a" * 256, "%25C3%25BC" * 128, "a%1F"):
+        api.list_namespaces(f"?parent={parent}").fails(400, "BadRequestException", contains="parent: ")
 
 
 def test_dots_are_part_of_a_name(api):
