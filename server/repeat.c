@@ -59,10 +59,12 @@ static bool is_staged(const struct call *c)
     return c->op->id == OP_CREATE_TABLE && json_is_true(json_object_get(c->json, "stage-create"));
 }
 
+/* Changes of warehouses take no key: what they answer is not kept. */
 bool repeat_keyed(const struct call *c)
 {
-    return c->op && c->op->mutates && call_header(c, HEADER_IDEMPOTENCY_KEY).p &&
-           c->server->conf->idempotency_lifetime > 0 && !is_staged(c);
+    return c->op && c->op->mutates && c->op->api == API_CATALOG &&
+           call_header(c, HEADER_IDEMPOTENCY_KEY).p && c->server->conf->idempotency_lifetime > 0 &&
+           !is_staged(c);
 }
 
 static bool replay_success(struct call *c, const struct sql_answer *kept)

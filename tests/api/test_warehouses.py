@@ -187,6 +187,18 @@ def test_versions(api, house):
     assert api.get(f"{ROOT}/{house['name']}").ok().json == first
 
 
+def test_keys_of_requests_are_not_read(api):
+    """What a change of warehouses answers is not kept, so that it cannot be given again."""
+    name, keys = f"w{secrets.token_hex(4)}", [secrets.token_hex(8) for _ in range(3)]
+    for status in (200, 409):
+        api.post(ROOT, described(api, name), Idempotency_Key=keys[0]).expect(status)
+    for value in ("1", "2"):
+        changed = api.post(f"{ROOT}/{name}", {"defaults": {"a": value}}, Idempotency_Key=keys[1]).ok().json
+        assert changed["defaults"] == {"a": value} and api.get(f"{ROOT}/{name}").ok().json == changed
+    for status in (204, 404):
+        api.delete(f"{ROOT}/{name}", Idempotency_Key=keys[2]).expect(status)
+
+
 def test_delete(api, house):
     """Refused while something is in it; afterwards it is gone for everybody."""
     make_table(api, house).ok()
