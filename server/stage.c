@@ -219,13 +219,31 @@ static bool has_plus(const struct call *c)
     return false;
 }
 
+static struct str all_of(const struct call *c)
+{
+    return arena_printf(c->arena, "%s%s", ERR_ALL(&c->err));
+}
+
+/* The handler has not begun, so nothing was changed: a 500 would leave that open. With a key an
+ * earlier copy of the request may have done it. */
+static bool not_begun(struct call *c)
+{
+    if (c->err.kind != ERR_INTERNAL || !c->op->mutates || repeat_keyed(c))
+        return false;
+    c->detail = all_of(c);
+    return err_set(&c->err, ERR_BAD_REQUEST,
+        "The warehouse cannot be used, and nothing was changed; the server's log has the reason "
+        "under request %.*s",
+        STR_ARG(c->id));
+}
+
 static bool run_slow(struct call *c)
 {
-    if (!c->catalog)
-        TRY(find_warehouse(c));
+    if (!c->catalog && !find_warehouse(c))
+        return not_begun(c);
     /* A plus in a path has two readings, of which only the database knows the right one. */
-    if (!c->looked_up && (c->op->lookup != LOOKUP_NONE || has_plus(c)))
-        TRY(lookup_now(c));
+    if (!c->looked_up && (c->op->lookup != LOOKUP_NONE || has_plus(c)) && !lookup_now(c))
+        return not_begun(c);
     return run_handler(c);
 }
 
@@ -258,11 +276,6 @@ static enum err_kind settled(const struct call *c)
     default:
         return err_status(c->err.kind) ? c->err.kind : ERR_INTERNAL;
     }
-}
-
-static struct str all_of(const struct call *c)
-{
-    return arena_printf(c->arena, "%s%s", ERR_ALL(&c->err));
 }
 
 /* Words of the layers below speak of hosts and sockets: they are for the log. */

@@ -199,6 +199,27 @@ def test_keys_of_requests_are_not_read(api):
         api.delete(f"{ROOT}/{name}", Idempotency_Key=keys[2]).expect(status)
 
 
+def test_changes_where_a_warehouse_cannot_be_used():
+    """Nothing was changed, and an answer that leaves it open makes clients keep what they wrote and give up. With a
+    key it stays open what an earlier copy of the request did. The reason is for the log."""
+    with Server() as firn:
+        api = Api(firn)
+        house = api.get(f"{ROOT}/main").ok().json
+        path = f"{prefix(house)}/namespaces/a/tables/t"
+        make_table(api, house).ok()
+        firn.stop()
+        firn.extra["FIRN_WAREHOUSE_NAME"] = "other"
+        firn.start()
+        changes = [(path, {"updates": [set_properties(k="v")]}), (f"{prefix(house)}/namespaces", {"namespace": ["b"]}),
+                   (f"{prefix(house)}/transactions/commit", {"table-changes": [
+                       {"identifier": {"namespace": ["a"], "name": "t"}, "updates": [set_properties(k="v")]}]})]
+        for where, body in changes:
+            api.post(where, body, X_Request_ID="look-here").fails(400, "BadRequestException", contains="look-here")
+            api.post(where, body, Idempotency_Key="k").fails(500, "InternalServerError")
+        api.get(path).fails(500, "InternalServerError")
+        assert "is no JSON object" in firn.log_text()
+
+
 def test_delete(api, house):
     """Refused while something is in it; afterwards it is gone for everybody."""
     make_table(api, house).ok()
