@@ -34,7 +34,7 @@ bool object__current_of(const struct act *act, const struct ident *id, const str
     }
     out->row = row;
     struct str location = row->metadata_location;
-    if (object__metadata(act->a, act->c, act->kind, location, &out->metadata, err))
+    if (object__metadata_of(act, row, &out->metadata, err))
         return true;
     catalog__metadata_failed(location, err);
     /* The change was certainly not applied: no 5xx. */

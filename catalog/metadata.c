@@ -43,11 +43,13 @@ void metadata_new__fini(struct metadata_new *new)
     json_decref(TAKE(new->head.refs));
 }
 
-void metadata__etag(struct str location, enum variant v, char out[static METADATA_ETAG + 1])
+void metadata__etag(
+    struct str location, struct str uuid, enum variant v, char out[static METADATA_ETAG + 1])
 {
+    const struct str parts[] = {location, uuid};
     uint8_t sum[DIGEST_SHA256];
     char hex[2 * 12 + 1];
-    digest_sha256(location, sum);
+    digest_sha256_parts(parts, ARRAY_LEN(parts), sum);
     digest_hex(sum, 12, hex);
     snprintf(out, METADATA_ETAG + 1, "W/\"%s%c\"", hex, v == VARIANT_REFS ? 'r' : 'a');
 }
@@ -101,7 +103,7 @@ struct metadata *metadata_from_draft(struct metadata_new *take)
     m->members = TAKE(take->members);
     m->n_members = take->n_members;
     for (int v = 0; v < METADATA_VARIANTS; v++)
-        metadata__etag(m->location, (enum variant)v, m->etags[v]);
+        metadata__etag(m->location, m->head.uuid, (enum variant)v, m->etags[v]);
     m->lazy = lazy_new();
     atomic_init(&m->lazy->cost, first_cost(m));
     *take = (struct metadata_new){0};
@@ -303,15 +305,23 @@ struct str metadata_location(const struct metadata *m)
     return m->location;
 }
 
+bool metadata_is_of(const struct metadata *m, int64_t object)
+{
+    int64_t was = atomic_load_explicit(&m->lazy->object, memory_order_relaxed);
+    return (was == 0 && atomic_compare_exchange_strong(&m->lazy->object, &was, object)) ||
+           was == object;
+}
+
 struct str metadata_etag(const struct metadata *m, enum variant v)
 {
     return (struct str){m->etags[v], METADATA_ETAG};
 }
 
-struct str metadata_etag_of(struct arena *a, struct str metadata_location, enum variant v)
+struct str metadata_etag_of(
+    struct arena *a, struct str metadata_location, struct str uuid, enum variant v)
 {
     char *tag = arena_alloc(a, METADATA_ETAG + 1);
-    metadata__etag(metadata_location, v, tag);
+    metadata__etag(metadata_location, uuid, v, tag);
     return (struct str){tag, METADATA_ETAG};
 }
 

@@ -123,11 +123,14 @@ bool metadata_deflated(const struct metadata *m, enum variant v, struct deflated
 bool metadata_pack_blocks(const struct metadata *m, enum variant v);
 /* The document as a gzip file, for tables that ask for compressed metadata. In the arena. */
 struct str metadata_gzip(struct arena *a, const struct metadata *m);
-/* Weak entity tag with quotes, of the pointer and the variant: W/"…". Lives as long as the
- * metadata. */
+/* Is this object the first one whose pointer was seen to lead here? */
+bool metadata_is_of(const struct metadata *m, int64_t object);
+/* Weak entity tag with quotes, of the pointer, the uuid and the variant: W/"…". Lives as long as
+ * the metadata. */
 struct str metadata_etag(const struct metadata *m, enum variant v);
-/* The same tag from a location alone, so that a 304 needs no metadata. */
-struct str metadata_etag_of(struct arena *a, struct str metadata_location, enum variant v);
+/* The same tag from what a row says, so that a 304 needs no metadata. */
+struct str metadata_etag_of(
+    struct arena *a, struct str metadata_location, struct str uuid, enum variant v);
 /* Memory it takes, for the cache. */
 size_t metadata_cost(const struct metadata *m);
 

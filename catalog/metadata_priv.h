@@ -31,7 +31,8 @@ struct lazy {
     struct weak *weak; /* under lock */
     _Atomic(struct pieces *) refs;
     _Atomic(struct packed *) packed[METADATA_VARIANTS];
-    atomic_bool asked; /* for a packed form, once */
+    atomic_bool asked;       /* for a packed form, once */
+    _Atomic(int64_t) object; /* whose pointer led here first; 0: none yet */
     atomic_uint finds[PARTS_COUNT];
     _Atomic(uint32_t *) sorted[PARTS_COUNT]; /* positions by ascending id */
 };
@@ -70,7 +71,8 @@ struct metadata {
 /* The next asking for a packed form counts as the second one. */
 void metadata__asked(struct metadata *m);
 void metadata__lazy_free(struct lazy *lazy);
-void metadata__etag(struct str location, enum variant v, char out[static METADATA_ETAG + 1]);
+void metadata__etag(
+    struct str location, struct str uuid, enum variant v, char out[static METADATA_ETAG + 1]);
 /* Releases what a half-filled metadata_new refers to. */
 void metadata_new__fini(struct metadata_new *new);
 

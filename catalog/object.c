@@ -47,6 +47,21 @@ bool object__metadata(struct arena *a, struct catalog *c, enum sql_kind kind, st
         is_view ? "view" : "table", object__word(kind));
 }
 
+/* A name of a file can be used again, once the object is gone that had it: by engines that number
+ * their files, or by those who correct a file and register it anew, with another server. What was
+ * read under it before is not what the row means. */
+bool object__metadata_of(const struct act *act, const struct sql_object *row,
+    const struct metadata **out, struct err *err)
+{
+    TRY(object__metadata(act->a, act->c, act->kind, row->metadata_location, out, err));
+    if (metadata_is_of(*out, row->id) && str_eq(metadata_head(*out)->uuid, row->uuid))
+        return true;
+    cache_drop(&act->c->cached, row->metadata_location);
+    TRY(object__metadata(act->a, act->c, act->kind, row->metadata_location, out, err));
+    (void)metadata_is_of(*out, row->id);
+    return true;
+}
+
 bool object__load(const struct act *act, const struct ident *id, const struct sql_object *row,
     struct loaded *out, struct err *err)
 {
@@ -54,8 +69,7 @@ bool object__load(const struct act *act, const struct ident *id, const struct sq
         return object__no_such(act->a, act->kind, id, err);
     TRY(object_check_file(act->c, row, err));
     *out = (struct loaded){.location = row->location};
-    return object__metadata(
-               act->a, act->c, act->kind, row->metadata_location, &out->metadata, err) ||
+    return object__metadata_of(act, row, &out->metadata, err) ||
            catalog__metadata_failed(row->metadata_location, err);
 }
 

@@ -74,6 +74,9 @@ const char *object__word(enum sql_kind kind); /* "table", "view" */
  * ERR_INVALID_ARGUMENT when it is of the other kind. */
 MUST bool object__metadata(struct arena *a, struct catalog *c, enum sql_kind kind,
     struct str location, const struct metadata **out, struct err *err);
+/* The same for a row's pointer, and of the row's uuid. */
+MUST bool object__metadata_of(const struct act *act, const struct sql_object *row,
+    const struct metadata **out, struct err *err);
 /* metadata and data folders of a table, on stores that have folders. Their absence harms only some
  * clients. */
 void object__make_dirs(struct arena *a, struct catalog *c, struct str location);

@@ -294,7 +294,8 @@ bool reply_client_has(struct call *c, enum variant v, struct str *etag)
 {
     if (!call_header(c, HEADER_IF_NONE_MATCH).p)
         return false;
-    *etag = metadata_etag_of(c->arena, c->found.object.metadata_location, v);
+    const struct sql_object *row = &c->found.object;
+    *etag = metadata_etag_of(c->arena, row->metadata_location, row->uuid, v);
     return reply_etag_matches(c, *etag);
 }
 

@@ -368,12 +368,19 @@ static bool names(struct call *c, struct str etag)
     return false;
 }
 
+static struct str plain_tag(struct call *c, enum variant v)
+{
+    const struct sql_object *row = &c->found.object;
+
+    return metadata_etag_of(c->arena, row->metadata_location, row->uuid, v);
+}
+
 /* Keys, and where they lead, change without the table: nothing but the answer that would be given
  * now. */
 static bool has_keys(struct call *c, enum variant v, struct str *etag)
 {
     const struct ident id = call_ident(c);
-    struct str plain = metadata_etag_of(c->arena, c->found.object.metadata_location, v);
+    struct str plain = plain_tag(c, v);
     struct vended keys;
     struct buf b;
 
@@ -393,7 +400,7 @@ static bool has_signer(struct call *c, enum variant v, struct str *etag)
 
     if (!call_header(c, HEADER_IF_NONE_MATCH).p)
         return false;
-    plain = metadata_etag_of(c->arena, c->found.object.metadata_location, v);
+    plain = plain_tag(c, v);
     if (!signer_text(c, &id, (struct str){0}, c->found.object.location, &config)) {
         err_clear(&c->err); /* the answer will say */
         return false;

@@ -1,11 +1,12 @@
 """dropTable, renameTable, registerTable."""
 
+import contextlib
 import gzip
 import json
 
 import pytest
 
-from firn_client import add_snapshot, now_ms, ns_path, set_properties, set_ref, simple
+from firn_client import Api, add_snapshot, now_ms, ns_path, set_properties, set_ref, simple
 from firn_server import local_path
 
 # --- drop ---------------------------------------------------------------------
@@ -385,6 +386,61 @@ def test_register_a_large_file(api, ns, place):
     assert len(api.load(ns, "t", "?snapshots=refs").ok().body) < len(json.dumps(log)) + 5000
     got = api.commit(ns, "t", [add_snapshot(20001, 20001, 20000, place), set_ref("main", 20001)]).ok()
     assert len(got.json["metadata"]["snapshots"]) == 20001
+
+
+@pytest.mark.parametrize("way", ["drop", "overwrite"])
+def test_register_of_a_name_that_is_used_again(api, ns, place, way):
+    """Engines that number their files (Hadoop tables) begin again with v1 when a table was dropped and made anew: no
+    tag and nothing in memory, of whatever server, makes the old table of the new one."""
+    with contextlib.ExitStack() as stack:
+        clients = [api]
+        if api.server.db.kind != "sqlite":
+            clients.append(Api(stack.enter_context(api.server.replica())))
+        api.register(ns, "t", put(api, place, document(place))).ok()
+        tags = [(c, q, c.load(ns, "t", q).ok().etag) for c in clients for q in ("", "?snapshots=refs")]
+        if way == "drop":
+            api.drop(ns, "t").expect(204)
+        new = document(place, properties={"new": "yes"})
+        api.register(ns, "t", put(api, place, new), overwrite=way == "overwrite").ok()
+        for client, query, tag in tags:
+            answer = client.load(ns, "t", query, If_None_Match=tag).ok()
+            assert answer.json["metadata"]["table-uuid"] == new["table-uuid"] and answer.etag != tag
+            client.load(ns, "t", query, If_None_Match=answer.etag).expect(304)
+
+
+def test_register_of_a_file_that_was_corrected(api, ns, place):
+    """The same table, unregistered, its file corrected, and registered again with another server."""
+    with contextlib.ExitStack() as stack:
+        other = api
+        if api.server.db.kind != "sqlite":
+            other = Api(stack.enter_context(api.server.replica()))
+        table = document(place)
+        for value in ("wrong", "right"):
+            api.register(ns, "t", put(api, place, table | {"properties": {"a": value}})).ok()
+            assert other.load(ns, "t").ok().json["metadata"]["properties"]["a"] == value
+            other.commit(ns, "t", []).ok()
+            api.post(f"{ns_path(ns)}/tables/t/unregister").ok()
+
+
+@pytest.mark.parametrize("how", ["commit", "transaction"])
+def test_commit_on_a_name_that_is_used_again(api, ns, place, how):
+    """Nor does a commit build on what another server has read before."""
+    with contextlib.ExitStack() as stack:
+        other = api
+        if api.server.db.kind != "sqlite":
+            other = Api(stack.enter_context(api.server.replica()))
+        api.register(ns, "t", put(api, place, document(place))).ok()
+        other.load(ns, "t").ok()
+        api.drop(ns, "t").expect(204)
+        new = document(place, properties={"new": "yes"})
+        api.register(ns, "t", put(api, place, new)).ok()
+        if how == "commit":
+            other.commit(ns, "t", [set_properties(a="b")]).ok()
+        else:
+            change = {"identifier": {"namespace": [ns], "name": "t"}, "updates": [set_properties(a="b")]}
+            other.post("/v1/transactions/commit", {"table-changes": [change]}).expect(204)
+        found = api.load(ns, "t").ok().json["metadata"]
+        assert found["table-uuid"] == new["table-uuid"] and found["properties"] == {"new": "yes", "a": "b"}
 
 
 def test_overwrite_false_is_the_same_as_absent(api, ns, place):

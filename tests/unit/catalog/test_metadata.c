@@ -713,17 +713,19 @@ START_TEST(test_metadata_gzip__is_a_file_that_reads_back)
 }
 END_TEST
 
-START_TEST(test_metadata_etag__differs_by_location_and_variant_only)
+START_TEST(test_metadata_etag__differs_by_location_uuid_and_variant_only)
 {
     const struct metadata *m = read_ok(STR(V2 "}"));
     struct str all = metadata_etag(m, VARIANT_ALL), refs = metadata_etag(m, VARIANT_REFS);
+    struct str uuid = metadata_head(m)->uuid;
     ck_assert_uint_eq(all.n, 29);
     ck_assert(str_starts(all, STR("W/\"")) && str_ends(all, STR("a\"")));
     ck_assert(str_starts(refs, STR("W/\"")) && str_ends(refs, STR("r\"")));
     ck_assert_int_eq(memcmp(all.p, refs.p, 27), 0);
-    ck_assert(str_eq(all, metadata_etag_of(arena, STR(PLACE), VARIANT_ALL)));
-    ck_assert(str_eq(refs, metadata_etag_of(arena, STR(PLACE), VARIANT_REFS)));
-    ck_assert(!str_eq(all, metadata_etag_of(arena, STR(PLACE "x"), VARIANT_ALL)));
+    ck_assert(str_eq(all, metadata_etag_of(arena, STR(PLACE), uuid, VARIANT_ALL)));
+    ck_assert(str_eq(refs, metadata_etag_of(arena, STR(PLACE), uuid, VARIANT_REFS)));
+    ck_assert(!str_eq(all, metadata_etag_of(arena, STR(PLACE "x"), uuid, VARIANT_ALL)));
+    ck_assert(!str_eq(all, metadata_etag_of(arena, STR(PLACE), STR("other"), VARIANT_ALL)));
 }
 END_TEST
 
@@ -841,7 +843,7 @@ int main(void)
     tcase_add_test(cases, test_metadata_deflated__variants_that_are_equal_share_it);
     tcase_add_test(cases, test_metadata_deflated__joins_head_and_tail_in_one_member);
     tcase_add_test(cases, test_metadata_gzip__is_a_file_that_reads_back);
-    tcase_add_test(cases, test_metadata_etag__differs_by_location_and_variant_only);
+    tcase_add_test(cases, test_metadata_etag__differs_by_location_uuid_and_variant_only);
     tcase_add_test(cases, test_metadata_find__the_same_before_and_after_the_index);
     tcase_add_test(cases, test_metadata_from_draft__takes_all_and_scans_nothing);
     tcase_add_test(cases, test_metadata__many_threads_make_the_late_parts);
