@@ -48,13 +48,19 @@ bool object__current(
     const struct act *act, const struct ident *id, struct current *out, struct err *err)
 {
     struct catalog *c = act->c;
-    struct sql_object *row;
+    struct sql_object *read;
     bool ns_found;
-    if (!sql_object_get(act->a, c->sql, c->warehouse.id, id->ns, id->name, &ns_found, &row, err)) {
+    if (!sql_object_get(act->a, c->sql, c->warehouse.id, id->ns, id->name, &ns_found, &read, err)) {
         (void)catalog__change_failed(err);
         return false;
     }
-    return object__current_of(act, id, row, out, err);
+    const struct sql_object *row = read;
+    for (unsigned round = 0;; round++) {
+        if (object__current_of(act, id, row, out, err))
+            return true;
+        if (round == LOAD_ROUNDS || !object__has_moved(act, id, &row, err))
+            return false;
+    }
 }
 
 static bool base_read(const struct commit *r, struct current *out, struct err *err)

@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "cache.h"
+#include "lane.h"
 #include "object_priv.h"
 
 const char *object__word(enum sql_kind kind)
@@ -62,15 +63,48 @@ bool object__metadata_of(const struct act *act, const struct sql_object *row,
     return true;
 }
 
-bool object__load(const struct act *act, const struct ident *id, const struct sql_object *row,
-    struct loaded *out, struct err *err)
+static bool load_row(
+    const struct act *act, const struct sql_object *row, struct loaded *out, struct err *err)
 {
-    if (!row || row->id == 0 || row->kind != act->kind)
-        return object__no_such(act->a, act->kind, id, err);
     TRY(object_check_file(act->c, row, err));
     *out = (struct loaded){.location = row->location};
     return object__metadata_of(act, row, &out->metadata, err) ||
            catalog__metadata_failed(row->metadata_location, err);
+}
+
+bool object__has_moved(
+    const struct act *act, const struct ident *id, const struct sql_object **row, struct err *err)
+{
+    const struct err why = *err;
+    struct catalog *c = act->c;
+    struct sql_object *now;
+    bool ns_found;
+    if (err->kind != ERR_NOT_FOUND)
+        return false;
+    if (!lane_may_block())
+        return err_as(err, ERR_WOULD_BLOCK);
+    err_clear(err);
+    if (!sql_object_get(act->a, c->sql, c->warehouse.id, id->ns, id->name, &ns_found, &now, err))
+        return catalog_read_failed(err);
+    bool moved = !now || !str_eq(now->metadata_location, (*row)->metadata_location);
+    if (moved)
+        *row = now;
+    else
+        *err = why;
+    return moved;
+}
+
+bool object__load(const struct act *act, const struct ident *id, const struct sql_object *row,
+    struct loaded *out, struct err *err)
+{
+    for (unsigned round = 0;; round++) {
+        if (!row || row->id == 0 || row->kind != act->kind)
+            return object__no_such(act->a, act->kind, id, err);
+        if (load_row(act, row, out, err))
+            return true;
+        if (round == LOAD_ROUNDS || !object__has_moved(act, id, &row, err))
+            return false;
+    }
 }
 
 bool object__drop(const struct act *act, const struct ident *id, enum sql_purge purge,

@@ -77,6 +77,12 @@ MUST bool object__metadata(struct arena *a, struct catalog *c, enum sql_kind kin
 /* The same for a row's pointer, and of the row's uuid. */
 MUST bool object__metadata_of(const struct act *act, const struct sql_object *row,
     const struct metadata **out, struct err *err);
+/* After ERR_NOT_FOUND: since the row was read its file may have gone with the object, or have left
+ * a short log after further commits. True: *row is what is there now, or NULL; false: it is the
+ * same, and err says so still, or it cannot be asked here and now. */
+enum { LOAD_ROUNDS = 4 };
+MUST bool object__has_moved(
+    const struct act *act, const struct ident *id, const struct sql_object **row, struct err *err);
 /* metadata and data folders of a table, on stores that have folders. Their absence harms only some
  * clients. */
 void object__make_dirs(struct arena *a, struct catalog *c, struct str location);

@@ -100,7 +100,9 @@ static bool begin_existing(struct txn *t, struct entry *e, struct err *err)
 {
     struct current *now = &e->now;
     const struct sql_object *row = t->rows[e->first - t->changes];
-    TRY(object__current_of(&t->act, &e->first->id, row, now, err));
+    if (!object__current_of(&t->act, &e->first->id, row, now, err))
+        return object__has_moved(&t->act, &e->first->id, &row, err) &&
+               err_set(err, ERR_CAS_LOST, "a table changed meanwhile");
     TRY(requirements_check(now->metadata, e->first->requirements, err));
     e->draft = draft_begin(t->a, now->metadata);
     return true;
