@@ -109,12 +109,18 @@ static void on_connection(
 /* --- answers -----------------------------------------------------------------------------------
  */
 
+/* The head of a list that would be sent piece by piece. */
+static bool is_head_alone(const struct call *c)
+{
+    return c->reply.stream && str_eq(c->method, STR("HEAD"));
+}
+
 /* The library is done with the bytes, sent or not: the response owned the call. */
 static void on_response_done(void *cls)
 {
     struct call *c = cls;
 
-    if (c->reply.stream && !stream_ended(c->reply.stream) && !c->err.kind)
+    if (c->reply.stream && !stream_ended(c->reply.stream) && !c->err.kind && !is_head_alone(c))
         c->reply.status = 0; /* the client has gone */
     give(c->http, c);
 }
@@ -220,6 +226,10 @@ static enum MHD_Result send_reply(struct http *h, struct call *c, void **context
         return MHD_NO; /* on_completed gives the call back */
     *context = NULL;
     peer_of(con)->call = NULL;
+    /* The library (0.9.75) sends a last chunk after it, which would be the beginning of the next
+     * answer: without chunks the connection ends. */
+    if (is_head_alone(c))
+        (void)MHD_set_response_options(r, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
     enum MHD_Result sent = MHD_NO;
     if (add_headers(c, r))
         sent = h->queue(con, (unsigned)c->reply.status, r);

@@ -134,6 +134,19 @@ def test_what_the_log_says(server, api, long):
 
 
 @pytest.mark.parametrize("packed", [False, True])
+def test_head(server, api, long, packed):
+    """Nothing comes behind the head that would pass for the next answer."""
+    path, _, _ = long
+    head = f"X-Request-ID: head-{packed}\r\n" + ("Accept-Encoding: gzip\r\n" if packed else "")
+    with socket.create_connection(server.host_port, timeout=30) as wire:
+        wire.sendall(ask(path, head).replace("GET", "HEAD", 1).encode())
+        told = b"".join(iter(lambda: wire.recv(1 << 16), b""))
+    assert told.startswith(b"HTTP/1.1 200 ") and told.endswith(b"\r\n\r\n") and told.count(b"\r\n\r\n") == 1
+    assert field(line_of(server, f"head-{packed}"), "status") == "200"
+    assert [api.request("HEAD", path, check=False).status for _ in range(2)] == [200, 200]
+
+
+@pytest.mark.parametrize("packed", [False, True])
 def test_clients_that_go_away(server, api, long, packed):
     """In the midst of it, politely or not: nothing is left of them."""
     path, _, text = long
