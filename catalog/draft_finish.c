@@ -70,6 +70,21 @@ static bool unreadable(const char *what, int64_t id, struct err *err)
         what, (long long)id);
 }
 
+/* Readers bind each spec to the current schema. What a spec says of columns they look at in the
+ * default one alone, but at the names of fields in all: one that clashes makes the table
+ * unreadable.
+ */
+static bool check_all_specs(struct draft *d, const struct schema *s, struct err *err)
+{
+    const struct parts *specs = &d->parts[PARTS_SPECS];
+    for (size_t i = 0; i < specs->n; i++) {
+        const json_t *spec = draft_tree(d, &specs->v[i]);
+        if (spec && !spec_check_columns(s, spec, err))
+            return err_where(err, "partition spec %lld", (long long)specs->v[i].id);
+    }
+    return true;
+}
+
 bool draft_check_bindings(struct draft *d, struct err *err)
 {
     struct schema *s;
@@ -84,6 +99,7 @@ bool draft_check_bindings(struct draft *d, struct err *err)
         return unreadable("default sort order", d->head.default_order_id, err);
     const struct str in_no_request = {0};
     TRY(spec_check(d->arena, s, draft_tree(d, spec), in_no_request, err));
+    TRY(check_all_specs(d, s, err));
     return order_check(d->arena, s, draft_tree(d, order), in_no_request, err);
 }
 

@@ -45,6 +45,9 @@ const struct schema_field *schema_field_by_name(const struct schema *s, struct s
 /* Checks a partition spec's fields against a schema (protocol, add-spec); `at` as for a schema. */
 MUST bool spec_check(
     struct arena *a, const struct schema *s, const json_t *spec, struct str at, struct err *err);
+/* Only that none of its fields has the name of a column that is not its source: of a spec that is
+ * no table's default, from a file. ERR_INVALID_ARGUMENT. */
+MUST bool spec_check_columns(const struct schema *s, const json_t *spec, struct err *err);
 /* A sort order's fields against a schema. */
 MUST bool order_check(
     struct arena *a, const struct schema *s, const json_t *order, struct str at, struct err *err);

@@ -101,7 +101,21 @@ static bool fields_of(
     return n->at.p && err_where(err, "%.*s/fields", STR_ARG(n->at));
 }
 
-/* The name of a partition field may be that of a column only if the column is its source. */
+/* The name of a partition field may be that of a column only if the column is its source, or if the
+ * source is gone: then a column of that name may have come back (Java's library from 1.11 on). */
+static bool check_column(const struct schema *s, const json_t *f, struct err *err)
+{
+    const json_t *name = json_object_get(f, "name");
+    int64_t source = json_integer_value(first_source(f));
+    const struct schema_field *column =
+        json_is_string(name) ? schema_field_by_name(s, tree_text(name)) : NULL;
+    if (!column || column->id == source || !schema_field_by_id(s, source))
+        return true;
+    return err_set(err, ERR_INVALID_ARGUMENT,
+        "Cannot create identity partition sourced from different field in schema: %s",
+        json_string_value(name));
+}
+
 static bool check_name(
     const struct schema *s, const json_t *f, const struct nth *n, struct err *err)
 {
@@ -109,11 +123,7 @@ static bool check_name(
     if (!json_is_string(name))
         return refuse(
             n, "name", err, ERR_BAD_REQUEST, "Invalid partition spec: field %zu has no name", n->i);
-    const struct schema_field *column = schema_field_by_name(s, tree_text(name));
-    if (column && column->id != json_integer_value(first_source(f)))
-        return err_set(err, ERR_INVALID_ARGUMENT,
-            "Cannot create identity partition sourced from different field in schema: %s",
-            json_string_value(name));
+    TRY(check_column(s, f, err));
     if (json_string_length(name) == 0)
         return err_set(err, ERR_INVALID_ARGUMENT, "Cannot use empty partition name: ");
     if (!tree_absent(id) && !is_id(id))
@@ -234,6 +244,14 @@ bool spec_check(
     }
     TRY(check_unique(a, fields, err));
     json_array_foreach(fields, n.i, f) TRY(check_partition_sources(a, s, f, &n, err));
+    return true;
+}
+
+bool spec_check_columns(const struct schema *s, const json_t *spec, struct err *err)
+{
+    size_t i;
+    json_t *f;
+    json_array_foreach(json_object_get(spec, "fields"), i, f) TRY(check_column(s, f, err));
     return true;
 }
 

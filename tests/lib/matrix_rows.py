@@ -314,6 +314,18 @@ add("set-current-schema", "column gone with spec and order",
              {"action": "set-default-sort-order", "sort-order-id": 0}],
     changes={"schemas": plus("schemas", schema_of(DATA)), "current-schema-id": 2, "default-spec-id": 0,
              "default-sort-order-id": 0})
+NAMESAKE = schema_of(ID, DATA, THIRD, field(4, "id_bucket", "int"))
+for what, default in (("the default spec", ()), ("another spec", ({"action": "set-default-spec", "spec-id": 0},))):
+    add("set-current-schema", f"column named as a field of {what}", java=IN_OTHER_WORDS if default else "",
+        updates=[*default, add_schema(NAMESAKE), set_schema(-1)],
+        refused=argument("Cannot create identity partition sourced from different field in schema: id_bucket"
+                         + (" (partition spec 1)" if default else "")))
+BACK = schema_of(ID, THIRD, field(4, "data", "date"))
+add("set-current-schema", "column back that a void field remembers",
+    updates=[{"action": "add-spec", "spec": spec(("data", "void", 2, 1000))},
+             {"action": "set-default-spec", "spec-id": -1}, add_schema(BACK), set_schema(-1)],
+    changes={"schemas": plus("schemas", BACK), "last-column-id": 4, "current-schema-id": 2, "default-spec-id": 2,
+             "partition-specs": plus("partition-specs", spec(("data", "void", 2, 1000), spec_id=2))})
 add("set-current-schema", "no id", updates=[missing(set_schema(0), "schema-id")],
     refused=malformed("/updates/0/schema-id: required member is missing"))
 

@@ -118,11 +118,16 @@ def columns_of(schema):
     return {f["id"]: f["type"] for f in schema["fields"]}
 
 
+def check_columns(spec, schema):
+    """No field has the name of a column that is not its source, unless the source is gone."""
+    by_name, ids = {f["name"]: f["id"] for f in schema["fields"]}, all_ids(schema)
+    for f in spec["fields"]:
+        need(f["source-id"] not in ids or by_name.get(f["name"], f["source-id"]) == f["source-id"], ARGUMENT)
+
+
 def check_spec(spec, schema):
     names, ids = [f["name"] for f in spec["fields"]], [f["field-id"] for f in spec["fields"] if "field-id" in f]
-    by_name = {f["name"]: f["id"] for f in schema["fields"]}
-    for f in spec["fields"]:
-        need(by_name.get(f["name"], f["source-id"]) == f["source-id"], ARGUMENT)
+    check_columns(spec, schema)
     need(len(set(names)) == len(names) and len(set(ids)) == len(ids), ARGUMENT)
     for f in spec["fields"]:
         need(f["transform"] == "void" or bound(f, columns_of(schema)), VALIDATION)
@@ -461,6 +466,8 @@ class Draft:
     def check_bindings(self):
         schema = self.current_schema()
         check_spec(by_id(self.t["partition-specs"], "spec-id", self.t["default-spec-id"]), schema)
+        for spec in self.t["partition-specs"]:
+            check_columns(spec, schema)
         check_order(by_id(self.t["sort-orders"], "order-id", self.t["default-sort-order-id"]), schema)
 
     def correct_log(self):

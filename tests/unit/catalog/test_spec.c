@@ -59,6 +59,7 @@ static const char *const good_specs[] = {
     FIELD("'ts_hour'", "'HOUR'", "3") "," FIELD("'ts_day'", "'day'", "3"),
     FIELD("'s.day'", "'identity'", "5") "," FIELD("'y'", "'year'", "5"),
     FIELD("'gone'", "'void'", "77"),
+    FIELD("'data'", "'void'", "77"),
     FIELD("'l'", "'void'", "6"),
     FIELD("'z'", "'zorder'", "2"),
     "{'name':'x','transform':'bucket[4]','source-ids':[1]}",
@@ -159,6 +160,18 @@ START_TEST(test_spec_check__what_the_schema_does_not_allow)
         "Invalid source type double for transform: bucket[4]");
     bad_spec(FIELD("'x'", "'identity'", "7"), ERR_VALIDATION,
         "Invalid partition field parent: list<int>");
+}
+END_TEST
+
+START_TEST(test_spec_check_columns__names_alone)
+{
+    struct err err = {.kind = ERR_NONE};
+    for (size_t i = 0; i < ARRAY_LEN(good_specs); i++)
+        ck_assert(spec_check_columns(schema, spec_of(good_specs[i]), &err));
+    ck_assert(spec_check_columns(schema, spec_of(FIELD("'x'", "'day'", "4") ",{},7"), &err));
+    ck_assert(!spec_check_columns(schema, spec_of(FIELD("'data'", "'day'", "1")), &err));
+    ck_assert_str_eq(
+        err.msg, "Cannot create identity partition sourced from different field in schema: data");
 }
 END_TEST
 
@@ -447,6 +460,7 @@ int main(void)
     tcase_add_test(cases, test_spec_check__good_ones);
     tcase_add_test(cases, test_spec_check__malformed);
     tcase_add_test(cases, test_spec_check__what_the_schema_does_not_allow);
+    tcase_add_test(cases, test_spec_check_columns__names_alone);
     tcase_add_test(cases, test_spec_check__names_first);
     tcase_add_test(cases, test_spec_check__many_fields);
     tcase_add_test(cases, test_spec_check_version__several_columns);

@@ -271,6 +271,11 @@ static const struct refusal {
                                                                        "{'action':'set-current-"
                                                                        "schema','schema-id':-1}]",
      ERR_VALIDATION, "Cannot find source column for sort field: identity(1) ASC NULLS FIRST"},
+    {"v2",
+     "[" ADD_SCHEMA(2, ID ",{'id':9,'name':'id_bucket','required':false,'type':'int'}") ","
+     "{'action':'set-current-schema','schema-id':-1}]", ERR_INVALID_ARGUMENT,
+     "Cannot create identity partition sourced from different field in schema: id_bucket "
+     "(partition spec 1)"},
 };
 /* clang-format on */
 
@@ -409,6 +414,19 @@ static const struct effect {
      "{'action':'set-default-spec','spec-id':-1}]",
      "{'default-spec-id':1,'partition-spec':[{'name':'id','transform':'identity','source-id':1,"
      "'field-id':1000}]}"},
+    /* A column may have the name of a partition field whose spec, or whose source, is gone. */
+    {"v2",
+     "[" ADD_SCHEMA(2, ID ",{'id':9,'name':'id_bucket','required':false,'type':'int'}") ","
+     "{'action':'set-current-schema','schema-id':-1},"
+     "{'action':'remove-partition-specs','spec-ids':[1]}]",
+     "{'current-schema-id':2,'partition-specs':[{'spec-id':0,'fields':[]}]}"},
+    {"v1",
+     "[" ADD_SPEC("{'name':'ts','transform':'void','source-id':2,'field-id':1000}") ","
+     "{'action':'set-default-spec','spec-id':-1},"
+     ADD_SCHEMA(0, ID ",{'id':9,'name':'ts','required':false,'type':'date'},"
+                      "{'id':10,'name':'ts_day','required':false,'type':'date'}") ","
+     "{'action':'set-current-schema','schema-id':-1}]",
+     "{'current-schema-id':1,'default-spec-id':1,'last-column-id':10}"},
     {"v2", "[{'action':'remove-partition-specs','spec-ids':[1,55]}]",
      "{'partition-specs':[{'spec-id':0,'fields':[]}],'last-partition-id':1000}"},
     {"v2", "[{'action':'remove-schemas','schema-ids':[0,55]}]", "{'current-schema-id':1}"},
