@@ -435,8 +435,13 @@ static bool check_default(
         return true;
     if (primitive_of(e, &t) ? type_accepts_default(&t, v) : is_nested_value(e->field.type, v))
         return true;
-    return refuse(s, e->in, member, err, ERR_INVALID_ARGUMENT,
-        "Invalid schema: the %s of %.*s is no value of its type", member, STR_ARG(e->field.name));
+    struct str type = str_utf8_cut(type_json_text(s->arena, e->field.type), PIECE_MAX);
+    char *found = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+    (void)refuse(s, e->in, member, err, ERR_INVALID_ARGUMENT,
+        "Invalid schema: the %s of %.*s must be a value of type %.*s, found %.*s", member,
+        STR_ARG(e->field.name), STR_ARG(type), STR_ARG(str_utf8_cut(str_from(found), PIECE_MAX)));
+    xfree(found);
+    return false;
 }
 
 static bool check_field(const struct schema *s, const struct entry *e, struct err *err)

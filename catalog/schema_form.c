@@ -159,6 +159,17 @@ static json_t *stored_primitive(struct form *form, const json_t *type)
     return json_stringn(text.p, text.n);
 }
 
+/* Typed readers take no integer where they expect a number with a fraction (Java's library: of the
+ * whole table), and some writers know but one kind of number. */
+static void put_default(json_t *to, const json_t *f, const char *member)
+{
+    const json_t *type = json_object_get(f, "type"), *v = json_object_get(f, member);
+    struct type t;
+    if (json_is_integer(v) && json_is_string(type) && type_parse(tree_text(type), &t) &&
+        (t.kind == TYPE_FLOAT || t.kind == TYPE_DOUBLE))
+        json_object_set_new(to, member, json_real((double)json_integer_value(v)));
+}
+
 /* All ids of a struct's own fields come before those of what the fields contain. */
 static json_t *stored_fields(struct form *form, const json_t *fields)
 {
@@ -177,6 +188,8 @@ static json_t *stored_fields(struct form *form, const json_t *fields)
     {
         json_t *o = json_array_get(out, i);
         json_object_set_new(o, "type", stored_type(form, json_object_get(f, "type")));
+        put_default(o, f, "initial-default");
+        put_default(o, f, "write-default");
         copy_rest(o, f);
     }
     return out;

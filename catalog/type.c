@@ -1,6 +1,7 @@
 #include "type.h"
 
 #include <ctype.h>
+#include <float.h>
 
 #include "arena.h"
 #include "base.h"
@@ -213,19 +214,105 @@ static bool is_hex(const json_t *v)
     return json_is_string(v) && n % 2 == 0;
 }
 
-/* Digits and the given separators, as in dates and times: the exact text is kept as it was sent. */
-static bool is_temporal(const json_t *v, size_t min)
-{
-    if (!json_is_string(v) || json_string_length(v) < min)
-        return false;
-    const char *s = json_string_value(v);
-    return strspn(s, "0123456789-:.+TZ") == json_string_length(v);
-}
-
 static size_t digits(const char *s)
 {
     return strspn(s, "0123456789");
 }
+
+/* -- Dates and times, as ISO 8601 writes them and readers demand: the text is kept as it was sent
+ * -- */
+
+/* Passes over a number of so many digits that is in the range. */
+static bool take_number(const char **s, size_t n_digits, int from, int to, int *out)
+{
+    *out = 0;
+    if (digits(*s) < n_digits)
+        return false;
+    for (size_t i = 0; i < n_digits; i++)
+        *out = *out * 10 + (*(*s)++ - '0');
+    return *out >= from && *out <= to;
+}
+
+static bool take(const char **s, const char *text)
+{
+    size_t n = strlen(text);
+    if (strncmp(*s, text, n) != 0)
+        return false;
+    *s += n;
+    return true;
+}
+
+/* Four digits; one with a sign may have more, and has them after a plus. */
+static bool take_year(const char **s, int *out)
+{
+    char sign = **s;
+    bool has_sign = sign == '-' || sign == '+';
+    *s += has_sign;
+    size_t n = digits(*s);
+    if (n < (sign == '+' ? 5 : 4) || n > (has_sign ? 6 : 4) || !take_number(s, n, 0, 999999, out))
+        return false;
+    *out = sign == '-' ? -*out : *out;
+    return true;
+}
+
+static bool take_date(const char **s, int *year)
+{
+    static const char days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    int month, day;
+    if (!take_year(s, year) || !take(s, "-") || !take_number(s, 2, 1, 12, &month) ||
+        !take(s, "-") || !take_number(s, 2, 1, days[month - 1], &day))
+        return false;
+    bool leap = *year % 4 == 0 && (*year % 100 != 0 || *year % 400 == 0);
+    return month != 2 || day < 29 || leap;
+}
+
+/* HH:MM, with seconds and up to nine digits of a fraction. */
+static bool take_time(const char **s)
+{
+    int part;
+    if (!take_number(s, 2, 0, 23, &part) || !take(s, ":") || !take_number(s, 2, 0, 59, &part))
+        return false;
+    if (!take(s, ":"))
+        return true;
+    if (!take_number(s, 2, 0, 59, &part))
+        return false;
+    if (!take(s, "."))
+        return true;
+    size_t n = digits(*s);
+    *s += n;
+    return n >= 1 && n <= 9;
+}
+
+static bool is_timestamp(enum type_kind k)
+{
+    return k == TYPE_TIMESTAMP || k == TYPE_TIMESTAMPTZ || k == TYPE_TIMESTAMP_NS ||
+           k == TYPE_TIMESTAMPTZ_NS;
+}
+
+/* The years that 64 bits of micro- or nanoseconds reach in whole. */
+static bool year_fits(enum type_kind k, int year)
+{
+    if (k == TYPE_TIMESTAMP_NS || k == TYPE_TIMESTAMPTZ_NS)
+        return year >= 1678 && year <= 2261;
+    return !is_timestamp(k) || (year > -290000 && year < 290000);
+}
+
+static bool is_temporal(enum type_kind k, const json_t *v)
+{
+    const char *s = json_string_value(v);
+    int year = 0;
+    if (!s || (k != TYPE_TIME && !(take_date(&s, &year) && year_fits(k, year))))
+        return false;
+    if ((is_timestamp(k) && !take(&s, "T")) || (k != TYPE_DATE && !take_time(&s)))
+        return false;
+    if ((k == TYPE_TIMESTAMPTZ || k == TYPE_TIMESTAMPTZ_NS) && !take(&s, "+00:00") &&
+        !take(&s, "Z"))
+        return false;
+    return !*s;
+}
+
+/* -- Values --------------------------------------------------------------------------------------
+ */
 
 /* The digits behind the point say the scale, or the exponent does: readers demand the column's. */
 static bool is_decimal(const json_t *v, int64_t scale)
@@ -260,19 +347,19 @@ bool type_accepts_default(const struct type *t, const json_t *v)
     case TYPE_LONG:
         return json_is_integer(v);
     case TYPE_FLOAT:
+        return json_is_number(v) && json_number_value(v) <= (double)FLT_MAX &&
+               json_number_value(v) >= -(double)FLT_MAX;
     case TYPE_DOUBLE:
         return json_is_number(v);
     case TYPE_DECIMAL:
         return is_decimal(v, t->b);
     case TYPE_DATE:
-        return is_temporal(v, 10);
     case TYPE_TIME:
-        return is_temporal(v, 5);
     case TYPE_TIMESTAMP:
     case TYPE_TIMESTAMPTZ:
     case TYPE_TIMESTAMP_NS:
     case TYPE_TIMESTAMPTZ_NS:
-        return is_temporal(v, 16);
+        return is_temporal(t->kind, v);
     case TYPE_STRING:
         return json_is_string(v);
     case TYPE_UUID:
@@ -342,12 +429,6 @@ bool transform_equal(struct str a, struct str b)
     if (!transform_parse(a, &x) || !transform_parse(b, &y) || x.kind == TRANSFORM_UNKNOWN)
         return str_eq(a, b);
     return x.kind == y.kind && x.width == y.width;
-}
-
-static bool is_timestamp(enum type_kind k)
-{
-    return k == TYPE_TIMESTAMP || k == TYPE_TIMESTAMPTZ || k == TYPE_TIMESTAMP_NS ||
-           k == TYPE_TIMESTAMPTZ_NS;
 }
 
 bool transform_takes(const struct transform *t, enum type_kind k)

@@ -455,6 +455,16 @@ def test_default_values(api, ns):
     assert m["schemas"][0]["fields"] == fields
 
 
+def test_integers_as_defaults_of_floats(api, ns):
+    """Writers that know one kind of number send 1 for 1.0; Java's library reads only the latter."""
+    fields = [field(1, "a", "double", **{"initial-default": 1, "write-default": -2}),
+              field(2, "b", "float", **{"initial-default": 0, "write-default": 2**53})]
+    body = api.create(ns, "t", struct(*fields), properties={"format-version": "3"}).ok().body
+    for text in (b'"initial-default":1.0', b'"write-default":-2.0', b'"initial-default":0.0',
+                 b'"write-default":9007199254740992.0'):
+        assert text in body, body
+
+
 def test_write_default_in_version_2(api, ns):
     """Only the initial default needs version 3."""
     m = made(api, ns, struct(field(1, "a", "int", **{"write-default": 5})))
@@ -482,6 +492,17 @@ def test_numbers_that_json_does_not_have(api, ns, text):
 def test_defaults_of_the_wrong_kind(api, ns, members):
     """A default is a value of the column's type (int here); one that cannot be read back is refused."""
     api.create(ns, "t", struct(field(1, "a", "int", **members)), properties={"format-version": "3"}).fails(400)
+
+
+@pytest.mark.parametrize("kind,value", [
+    ("date", "2024-02-30"), ("date", "2024-1-1"), ("time", "25:00"), ("timestamp", "2024-01-01 10:00:00"),
+    ("timestamp", "2024-01-01T10:00:00Z"), ("timestamptz", "2024-01-01T10:00:00"),
+    ("timestamptz", "2024-01-01T10:00:00+02:00"), ("timestamp_ns", "0001-01-01T00:00:00"), ("float", 1e39)])
+def test_defaults_that_are_no_value(api, ns, kind, value):
+    """Of the right kind of JSON, but no day, time or number of the type: no reader would open the table."""
+    error = api.create(ns, "t", struct(field(1, "a", kind, **{"write-default": value})),
+                       properties={"format-version": "3"}).fails(400, "IllegalArgumentException")
+    assert f"must be a value of type {kind}, found " in error["message"] and "write-default)" in error["message"]
 
 
 def test_unknown_type_has_no_default(api, ns):

@@ -225,6 +225,22 @@ add("add-schema", "write-default", updates=[add_schema(WRITE)], changes={"schema
 INITIAL = schema_of(ID, field(2, "data", "string", **{"initial-default": "x", "write-default": "y"}))
 add("add-schema", "initial-default", versions=(3,), updates=[add_schema(INITIAL)],
     changes={"schemas": plus("schemas", INITIAL)})
+for kind, value, kept in (
+        ("double", 1, 1.0), ("float", -3, -3.0), ("date", "2024-02-29", None), ("time", "10:15:00", None),
+        ("timestamp", "2024-02-29T10:15:30", None), ("timestamptz", "2024-02-29T10:15:30+00:00", None),
+        ("timestamp_ns", "2024-02-29T10:15:30.123456789", None)):
+    def defaults(value, kind=kind):
+        return schema_of(ID, DATA, field(4, "x", kind, **{"initial-default": value, "write-default": value}))
+    add("add-schema", f"default {value} of a {kind}", versions=(3,), updates=[add_schema(defaults(value))],
+        changes={"schemas": plus("schemas", defaults(value if kept is None else kept)), "last-column-id": 4},
+        java="does not read integers for such numbers, only what is stored" if kept is not None else "",
+        pyiceberg="reads no default of that type" if kind == "timestamp_ns" else "")
+for kind, value in (("date", "2024-02-30"), ("time", "24:00:00"), ("timestamp", "2024-02-29 10:15:30"),
+                    ("timestamptz", "2024-02-29T10:15:30+01:00"), ("timestamp_ns", "1500-01-01T00:00:00")):
+    add("add-schema", f"default {value} of a {kind}", versions=(3,), java=IN_OTHER_WORDS,
+        updates=[add_schema(schema_of(ID, DATA, field(4, "x", kind, **{"write-default": value})))],
+        refused=argument(f"Invalid schema: the write-default of x must be a value of type {kind}, found \"{value}\""
+                         " (/updates/0/schema/fields/2/write-default)"))
 add("add-schema", "initial-default too early", versions=(1, 2), updates=[add_schema(INITIAL)], refused=argument(
     lambda g: f"Invalid schema for v{g.version}:\n- Invalid initial default for data: "
               "non-null default (\"x\") is not supported until v3"),

@@ -248,16 +248,16 @@ START_TEST(test_schema_read__unknown_must_be_optional_and_defaults_fit)
             "'value':'int'}}",
         "Cannot create required field with unknown type: a.key");
     invalid("{'id':1,'name':'a','type':'unknown','write-default':1}",
-        "Invalid schema: the write-default of a is no value of its type");
+        "Invalid schema: the write-default of a must be a value of type unknown, found 1");
     invalid("{'id':1,'name':'a','type':'int','write-default':'1'}",
-        "Invalid schema: the write-default of a is no value of its type");
+        "Invalid schema: the write-default of a must be a value of type int, found \"1\"");
     invalid("{'id':1,'name':'a','type':'int','initial-default':{}}",
-        "Invalid schema: the initial-default of a is no value of its type");
+        "Invalid schema: the initial-default of a must be a value of type int, found {}");
     invalid("{'id':1,'name':'a','type':{'type':'list','element-id':2,'element':'int'},"
             "'initial-default':{}}",
-        "Invalid schema: the initial-default of a is no value of its type");
+        "Invalid schema: the initial-default of a must be a value of type list<int>, found {}");
     invalid("{'id':1,'name':'a','type':{'type':'struct','fields':[]},'initial-default':[]}",
-        "Invalid schema: the initial-default of a is no value of its type");
+        "Invalid schema: the initial-default of a must be a value of type struct<>, found []");
 }
 END_TEST
 
@@ -629,6 +629,29 @@ START_TEST(test_schema_canonical__order_spelling_nulls_and_unknown_members)
 }
 END_TEST
 
+/* Java's library reads no table in which a number with a fraction has none. */
+START_TEST(test_schema_canonical__defaults_of_floats_have_a_fraction)
+{
+    json_t *tree = quoted(arena, "{'fields':["
+                                 "{'id':1,'name':'a','type':'Double','initial-default':-7,"
+                                 "'write-default':0.5},"
+                                 "{'id':2,'name':'b','type':'float','write-default':0},"
+                                 "{'id':3,'name':'c','type':'long','write-default':3},"
+                                 "{'id':4,'name':'d','type':{'type':'struct','fields':["
+                                 "{'id':5,'name':'e','type':'float','write-default':1}]}}]}");
+    json_t *fields = json_object_get(held(arena, schema_canonical(tree, 0)), "fields");
+    json_t *a = json_array_get(fields, 0), *b = json_array_get(fields, 1);
+    json_t *e = json_array_get(
+        json_object_get(json_object_get(json_array_get(fields, 3), "type"), "fields"), 0);
+    ck_assert(json_is_real(json_object_get(a, "initial-default")));
+    ck_assert(json_real_value(json_object_get(a, "initial-default")) == -7);
+    ck_assert(json_real_value(json_object_get(a, "write-default")) == 0.5);
+    ck_assert(json_is_real(json_object_get(b, "write-default")));
+    ck_assert(json_is_integer(json_object_get(json_array_get(fields, 2), "write-default")));
+    ck_assert(json_is_real(json_object_get(e, "write-default")));
+}
+END_TEST
+
 START_TEST(test_schema_canonical__no_identifiers_no_member)
 {
     json_t *tree = quoted(arena, "{'type':'struct','fields':[],'identifier-field-ids':[]}");
@@ -778,6 +801,7 @@ static void add_forms(TCase *cases)
     tcase_add_test(cases, test_schema_equal__trees_of_damaged_files);
     tcase_add_test(cases, test_schema_equal__many_identifiers_and_fields);
     tcase_add_test(cases, test_schema_canonical__order_spelling_nulls_and_unknown_members);
+    tcase_add_test(cases, test_schema_canonical__defaults_of_floats_have_a_fraction);
     tcase_add_test(cases, test_schema_canonical__no_identifiers_no_member);
     tcase_add_test(cases, test_schema_canonical__is_equal_to_what_it_was_made_of);
     tcase_add_test(cases, test_schema_fresh__fields_of_a_struct_first_then_what_they_contain);
