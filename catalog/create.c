@@ -68,6 +68,39 @@ static struct str schema_text(struct arena *a, const json_t *schema)
     return arena_printf(a, "%.*s\n}", STR_ARG(text));
 }
 
+static bool is_in(const json_t *type, struct str path);
+
+/* Is it the part of that name and type, or something in it? */
+static bool is_part(struct str name, const json_t *type, struct str path)
+{
+    if (!str_starts(path, name) || (path.n > name.n && path.p[name.n] != '.'))
+        return false;
+    return path.n == name.n || is_in(type, str_sub(path, name.n + 1, path.n));
+}
+
+/* What lies in a list's or map's struct may be named without the "element" or "value" before it. */
+static bool is_content(const char *name, const json_t *type, struct str path)
+{
+    bool has_fields = json_is_array(json_object_get(type, "fields"));
+    return (has_fields && is_in(type, path)) || (type && is_part(str_from(name), type, path));
+}
+
+/* Does a short name, or a full one, lead to a column in that schema or nested type? */
+static bool is_in(const json_t *type, struct str path)
+{
+    size_t i;
+    json_t *f;
+    json_array_foreach(json_object_get(type, "fields"), i, f)
+    {
+        if (is_part(json_text(json_object_get(f, "name")), json_object_get(f, "type"), path))
+            return true;
+    }
+    const json_t *key = json_object_get(type, "key");
+    return is_content("element", json_object_get(type, "element"), path) ||
+           is_content("value", json_object_get(type, "value"), path) ||
+           (key && is_part(STR("key"), key, path));
+}
+
 static bool check_metrics_columns(
     struct draft *d, const struct schema *s, const json_t *tree, struct err *err)
 {
@@ -80,7 +113,7 @@ static bool check_metrics_columns(
         if (!str_starts(name, str_from(prefix)))
             continue;
         struct str column = str_sub(name, sizeof(prefix) - 1, name.n);
-        if (!schema_field_by_name(s, column))
+        if (!schema_field_by_name(s, column) && !is_in(tree, column))
             return err_set(err, ERR_VALIDATION,
                 "Invalid metrics config, could not find column %.*s from table prop %s in schema "
                 "%.*s",

@@ -435,6 +435,29 @@ def test_properties_that_are_checked_and_right(api, ns):
     assert properties.items() <= made(api, ns, properties=properties)["properties"].items()
 
 
+IN_LISTS = struct(
+    field(1, "points", {"type": "list", "element-id": 2, "element-required": False, "element": {
+        "type": "struct", "fields": [field(3, "x", "double"), field(4, "y.z", "double")]}}),
+    field(5, "m", {"type": "map", "key-id": 6, "key": "string", "value-id": 7, "value-required": False, "value": {
+        "type": "struct", "fields": [field(8, "l", {
+            "type": "list", "element-id": 9, "element": "int", "element-required": False})]}}))
+
+
+@pytest.mark.parametrize("column", ["points.element.x", "points.x", "points.y.z", "points", "points.element", "m.key",
+                                    "m.value", "m.l", "m.l.element", "m.value.l.element"])
+def test_metrics_of_nested_columns(api, ns, column):
+    """By full name, or by the short one that Java's library knows for what lies in lists and maps."""
+    made(api, ns, IN_LISTS, properties={f"write.metadata.metrics.column.{column}": "counts"})
+
+
+@pytest.mark.parametrize("column", ["", "x", "element.x", "points.z", "points.x.y", "points.", "points.xx", "m.l.value",
+                                    "m.key.l", "m.l.", "y.z", "m.element"])
+def test_metrics_of_columns_that_are_not_there(api, ns, column):
+    """What names no column stays refused."""
+    api.create(ns, "t", IN_LISTS, properties={f"write.metadata.metrics.column.{column}": "counts"}).fails(
+        400, "ValidationException", contains=f"could not find column {column} from table prop")
+
+
 def test_unknown_codec_is_named(api, ns):
     """The text names the codec."""
     api.create(ns, "t", properties={"write.metadata.compression-codec": "lzo"}).fails(
