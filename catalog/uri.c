@@ -76,6 +76,59 @@ void draft__note_properties(struct draft *d, struct at properties)
 
 /* -- Judging them ------------------------------------------------------------------------------ */
 
+struct places {
+    struct location *v;
+    size_t n, cap;
+};
+
+/* The files of a draft and where they may lie. The places are read once, at the first file: a
+ * request may bring as many files as a table may have folders. */
+struct judging {
+    struct arena *a;
+    const struct catalog *c;
+    const struct draft *d;
+    bool placed;
+    struct places own;   /* the table's location, as it was and as it will be */
+    struct places named; /* folders that the table has for files, as before */
+};
+
+static void add_place(struct arena *a, struct places *p, struct str folder)
+{
+    struct location at;
+    struct err ignored;
+    if (!folder.n || !location_parse(a, folder, &at, &ignored))
+        return;
+    if (p->n == p->cap) {
+        size_t cap = p->cap ? 2 * p->cap : 8;
+        struct location *v = ARENA_ARRAY(a, struct location, cap);
+        if (p->n)
+            memcpy(v, p->v, p->n * sizeof(*v));
+        p->v = v;
+        p->cap = cap;
+    }
+    p->v[p->n++] = at;
+}
+
+static void add_places(struct judging *j, const struct head *head)
+{
+    const char *key;
+    json_t *value;
+    add_place(j->a, &j->own, head->location);
+    json_object_foreach(json_lend(head->properties), key, value)
+    {
+        if (is_folder(str_from(key)))
+            add_place(j->a, &j->named, json_text(value));
+    }
+}
+
+static bool lies_in(const struct location *at, const struct places *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (location_within(at, &p->v[i]))
+            return true;
+    return false;
+}
+
 /* New files of one object among those of another would be taken for its own, and deleted with it.
  */
 static bool check_free(
@@ -99,25 +152,6 @@ static bool check_free(
         "Invalid location: expected a folder of the object's own, found %.*s, which lies in the "
         "location of another table or view",
         STR_ARG(uri));
-}
-
-static bool lies_in(struct arena *a, const struct location *at, struct str folder)
-{
-    struct location root;
-    struct err ignored;
-    return folder.n > 0 && location_parse(a, folder, &root, &ignored) && location_within(at, &root);
-}
-
-static bool lies_in_named(struct arena *a, const struct location *at, const struct head *head)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach(json_lend(head->properties), key, value)
-    {
-        if (is_folder(str_from(key)) && lies_in(a, at, json_text(value)))
-            return true;
-    }
-    return false;
 }
 
 /* Where the table kept its metadata before, as its log tells, which is where manifest lists were
@@ -145,16 +179,21 @@ static bool lies_in_former(const struct location *at, const struct metadata *bas
 /* What a commit brings in was written by it: to the table's location, or to a folder that the
  * table has for that, as it was or as it will be. What comes with a file to be registered may have
  * a longer history. */
-static bool check_file(struct arena *a, const struct catalog *c, const struct draft *d,
-    struct str uri, struct err *err)
+static bool check_file(struct judging *j, struct str uri, struct err *err)
 {
-    const struct head *was = d->base ? metadata_head(d->base) : &d->head;
+    const struct draft *d = j->d;
     struct location at;
-    TRY(location_parse(a, uri, &at, err));
-    if (lies_in(a, &at, d->head.location) || lies_in(a, &at, was->location))
+    TRY(location_parse(j->a, uri, &at, err));
+    if (!j->placed) {
+        add_places(j, &d->head);
+        if (d->base)
+            add_places(j, metadata_head(d->base));
+        j->placed = true;
+    }
+    if (lies_in(&at, &j->own))
         return true;
-    if (lies_in_named(a, &at, &d->head) || lies_in_named(a, &at, was))
-        return check_free(a, c, d->head.location, uri, err);
+    if (lies_in(&at, &j->named))
+        return check_free(j->a, j->c, d->head.location, uri, err);
     if (d->base && lies_in_former(&at, d->base)) /* who refreshes writes to the new place */
         return err_set(err, ERR_COMMIT_FAILED,
             "The table has moved since this commit was begun: expected a file in its location "
@@ -185,22 +224,22 @@ static bool check_property(const struct catalog *c, const char *name, struct err
         name);
 }
 
-static bool check_one(struct arena *a, const struct catalog *c, const struct draft *d,
-    const struct draft_uri *uri, struct err *err)
+static bool check_one(struct judging *j, const struct draft_uri *uri, struct err *err)
 {
     if (uri->of == DRAFT_PROPERTY)
-        return check_property(c, uri->member, err);
-    if (!store_check_new(a, c->store, uri->uri, err))
+        return check_property(j->c, uri->member, err);
+    if (!store_check_new(j->a, j->c->store, uri->uri, err))
         return err_as(err, ERR_INVALID_ARGUMENT);
-    return uri->of == DRAFT_URI_FILE ? check_file(a, c, d, uri->uri, err)
-                                     : check_free(a, c, d->head.location, uri->uri, err);
+    return uri->of == DRAFT_URI_FILE ? check_file(j, uri->uri, err)
+                                     : check_free(j->a, j->c, j->d->head.location, uri->uri, err);
 }
 
 bool uris__check(struct arena *a, const struct catalog *c, const struct draft *d, struct err *err)
 {
+    struct judging j = {.a = a, .c = c, .d = d};
     for (size_t i = 0; i < d->uris.n; i++) {
         const struct draft_uri *uri = &d->uris.v[i];
-        if (!check_one(a, c, d, uri, err))
+        if (!check_one(&j, uri, err))
             return err_where(err, "%.*s/%s", STR_ARG(uri->where), uri->member);
     }
     return true;
