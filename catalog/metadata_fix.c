@@ -131,6 +131,55 @@ static bool walk_fields(struct str fields, struct buf *b, struct spec_fields *ou
     }
 }
 
+void metadata__find_field_ids(struct str fields, unsigned *fixes)
+{
+    struct spec_fields found;
+    struct err ignored;
+    if (walk_fields(fields, NULL, &found, &ignored) && found.n && !found.with_id)
+        *fixes |= FIX_FIELD_IDS;
+}
+
+/* A spec as it is, but for fields without ids: readers that want them count from 1000 in each. */
+static bool put_spec(struct buf *b, struct str spec, struct err *err)
+{
+    AUTO(scan_fini) struct scan s;
+    struct spec_fields found;
+    struct str key, value;
+    bool more = false;
+    scan_init(&s, spec, &scan_metadata_limits, err);
+    TRY(scan_object(&s));
+    for (char separator = '{';; separator = ',') {
+        TRY(scan_member(&s, &key, &more));
+        if (!more)
+            break;
+        TRY(scan_skip(&s, &value));
+        buf_putc(b, separator);
+        buf_put(b, key.p - 1, key.n + 2); /* with its quotes */
+        buf_putc(b, ':');
+        if (!str_eq(key, STR("fields"))) {
+            buf_str(b, value);
+            continue;
+        }
+        buf_putc(b, '[');
+        TRY(walk_fields(value, b, &found, err));
+        buf_putc(b, ']');
+    }
+    buf_putc(b, '}');
+    return true;
+}
+
+static bool put_spec_list(struct buf *b, const struct parts *specs, struct err *err)
+{
+    buf_putc(b, '[');
+    for (size_t i = 0; i < specs->n; i++) {
+        if (i)
+            buf_putc(b, ',');
+        TRY(put_spec(b, (struct str){specs->v[i].p, specs->v[i].n}, err));
+    }
+    buf_putc(b, ']');
+    return true;
+}
+
 static bool put_specs(struct buf *b, struct str spec, struct err *err)
 {
     struct spec_fields found;
@@ -344,6 +393,9 @@ static bool put_value(
     struct buf *b, const struct reading *r, const struct member_slice *m, struct err *err)
 {
     struct dropping d = {.out = b};
+    if ((r->fixes & (FIX_FIELD_IDS | FIX_INNER_NULLS)) == FIX_FIELD_IDS &&
+        str_eq(m->key, STR("partition-specs")))
+        return put_spec_list(b, &r->new.parts[PARTS_SPECS], err);
     if (!(r->fixes & FIX_INNER_NULLS) || !metadata__knows(r->new.kind, m->key)) {
         buf_str(b, m->value);
         return true;

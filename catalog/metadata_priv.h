@@ -95,7 +95,8 @@ enum metadata_fix {
     FIX_ORDERS = 16,
     FIX_REFS = 32,
     FIX_NULLS = 64,
-    FIX_INNER_NULLS = 128 /* in what the lists and refs hold; put right before all else */
+    FIX_INNER_NULLS = 128, /* in what the lists and refs hold; put right before all else */
+    FIX_FIELD_IDS = 256    /* of specs in their list, from before fields had any */
 };
 
 /* Nulls first, then what rests on members. */
@@ -114,6 +115,8 @@ MUST bool metadata__read(struct arena *a, struct str text, struct reading *out, 
 bool metadata__may_lack(struct str key);
 /* FIX_INNER_NULLS if such a member in there is null. */
 MUST bool metadata__find_nulls(struct str value, unsigned *fixes, struct err *err);
+/* FIX_FIELD_IDS if these fields of a partition spec have no ids. */
+void metadata__find_field_ids(struct str fields, unsigned *fixes);
 /* The same document with what `fixes` names put right, everything else byte for byte. */
 MUST bool metadata__fix(
     const struct reading *r, struct str location, char **out, size_t *n_out, struct err *err);

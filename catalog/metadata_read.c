@@ -268,8 +268,12 @@ static bool read_part_member(
     if (kind == PARTS_VERSIONS)
         return read_version_member(r, key, part, seen);
     if (is(key, rule->list)) {
+        struct str list;
         *seen |= SEEN_LIST;
-        return read_typed(r, SCAN_ARRAY, "an array", NULL);
+        TRY(read_typed(r, SCAN_ARRAY, "an array", &list));
+        if (kind == PARTS_SPECS)
+            metadata__find_field_ids(list, &r->out->fixes);
+        return true;
     }
     return scan_skip(&r->scan, NULL);
 }

@@ -347,6 +347,20 @@ def test_register_version_1(api, ns, place):
     assert "schema" not in got and got["last-sequence-number"] == 0
 
 
+def test_register_specs_without_field_ids(api, ns, place):
+    """A list of specs from before partition fields had ids: they get those that Java's library gives them."""
+    fields = [{"name": "id", "transform": "identity", "source-id": 1},
+              {"name": "d", "transform": "bucket[4]", "source-id": 2}]
+    old = {"format-version": 1, "location": place, "last-updated-ms": 1700000000000, "last-column-id": 2,
+           "schema": simple(), "partition-spec": fields, "default-spec-id": 0, "current-snapshot-id": -1,
+           "partition-specs": [{"spec-id": 0, "fields": fields}]}
+    got = api.register(ns, "t", put(api, place, old)).ok().json["metadata"]
+    assert got["partition-specs"][0]["fields"] == [f | {"field-id": 1000 + i} for i, f in enumerate(fields)]
+    assert got["last-partition-id"] == 1001
+    upgrade = {"action": "upgrade-format-version", "format-version": 2}
+    assert api.commit(ns, "t", [upgrade]).ok().json["metadata"]["partition-specs"] == got["partition-specs"]
+
+
 def test_register_with_a_current_snapshot_but_no_refs(api, ns, place):
     """Before references there was only main."""
     data = document(place, **{"snapshots": [snap(5, 1, place)], "last-sequence-number": 1, "current-snapshot-id": 5})

@@ -372,6 +372,34 @@ START_TEST(test_metadata_from_file__v1_keeps_the_ids_it_has)
 }
 END_TEST
 
+/* Java's library wrote lists of specs before their fields had ids, and reads them still. */
+START_TEST(test_metadata_from_file__fields_of_specs_get_ids)
+{
+    static const char before[] =
+        V1 ",\"partition-specs\":[{\"spec-id\":3,\"fields\":[{\"name\":\"p\",\"field-id\":%s},"
+           " {\"name\" :\"field-id\"}], \"x\": 1.0 },{\"fields\":[ ],\"spec-id\":4},"
+           "{\"spec-id\":5,\"fields\":[{\"field-id\":1007}]}],\"default-spec-id\":3}";
+    static const char after[] =
+        "[{\"spec-id\":3,\"fields\":[{\"field-id\":1000,\"name\":\"p\"},{\"field-id\":1001,"
+        "\"name\":\"field-id\"}],\"x\":1.0},{\"fields\":[],\"spec-id\":4},"
+        "{\"spec-id\":5,\"fields\":[{\"field-id\":1007}]}]";
+    const struct metadata *m = read_ok(arena_printf(arena, before, "null"));
+    ck_assert_msg(str_eq(metadata_member(m, "partition-specs"), str_from(after)), "%.*s",
+        STR_ARG(metadata_member(m, "partition-specs")));
+    ck_assert_int_eq(metadata_head(m)->last_partition_id, 1007);
+    struct str text = joined(m, VARIANT_ALL);
+    ck_assert(str_eq(joined(read_ok(text), VARIANT_ALL), text));
+    m = read_ok(replaced(V2 "}", "\"fields\":[]}],\"default-spec-id\"",
+        "\"fields\":[{\"name\":\"p\"}]}],\"default-spec-id\""));
+    ck_assert(str_eq(metadata_member(m, "partition-specs"),
+        STR("[{\"spec-id\":0,\"fields\":[{\"field-id\":1000,\"name\":\"p\"}]}]")));
+    /* What is no list of fields, or has some ids, stays as it is. */
+    read_ok(replaced(
+        V2 "}", "\"fields\":[]}],\"default-spec-id\"", "\"fields\":[7]}],\"default-spec-id\""));
+    read_ok(arena_printf(arena, before, "1000"));
+}
+END_TEST
+
 START_TEST(test_metadata_from_file__main_is_added_to_refs)
 {
     struct str snaps = STR("\"snapshots\":[" SNAP(1, 1) "],\"current-snapshot-id\":1");
@@ -831,6 +859,7 @@ int main(void)
     tcase_add_test(cases, test_metadata_from_file__broken_files);
     tcase_add_test(cases, test_metadata_from_file__v1_gets_its_lists);
     tcase_add_test(cases, test_metadata_from_file__v1_keeps_the_ids_it_has);
+    tcase_add_test(cases, test_metadata_from_file__fields_of_specs_get_ids);
     tcase_add_test(cases, test_metadata_from_file__main_is_added_to_refs);
     tcase_add_test(cases, test_metadata_from_file__nulls_that_readers_refuse_are_left_out);
     tcase_add_test(cases, test_metadata_from_file__inner_nulls_are_left_out);
