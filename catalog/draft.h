@@ -52,7 +52,7 @@ struct draft {
     int64_t last_schema, last_spec, last_order, last_version;
     struct draft_guess *guesses; /* ids that the client expected for what it added */
     struct id_list added_snapshots;
-    struct id_list collected;               /* by remove-snapshots, not yet removed */
+    struct id_list collected[PARTS_COUNT];  /* to be removed: by their removals, not yet done */
     struct draft_index *index[PARTS_COUNT]; /* by id; NULL: none made yet */
     unsigned looks[PARTS_COUNT];            /* before there was one */
     struct id_list set_on_main;             /* snapshots some set-snapshot-ref put on main */

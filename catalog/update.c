@@ -78,6 +78,13 @@ bool updates_known(const json_t *updates, enum metadata_kind kind, struct err *e
     return true;
 }
 
+/* Of several, the order does not matter. */
+static bool collects(update_fn *apply)
+{
+    return apply == update__remove_snapshots || apply == update__remove_statistics ||
+           apply == update__remove_partition_statistics;
+}
+
 bool updates_apply(struct draft *d, const json_t *updates, struct err *err)
 {
     TRY(updates_known(updates, d->kind, err));
@@ -87,7 +94,7 @@ bool updates_apply(struct draft *d, const json_t *updates, struct err *err)
         const struct action *action = action_of(at.json, i, err);
         if (!action)
             return false;
-        if (action->apply[d->kind] != update__remove_snapshots)
+        if (!collects(action->apply[d->kind]))
             draft__remove_collected(d);
         TRY(action->apply[d->kind](d, at, err));
     }

@@ -72,8 +72,8 @@ void draft__note_properties(struct draft *d, struct at properties);
 
 /* A line of the snapshot log. */
 void draft__log_snapshot(struct draft *d, int64_t snapshot_id, int64_t ms);
-/* What the remove-snapshots so far named goes now, in one pass: expiry sends thousands of them,
- * each with one id. */
+/* What removals of snapshots and statistics named so far goes now, in one pass: expiry sends
+ * thousands of them, each with one id, those of a snapshot and of its statistics by turns. */
 void draft__remove_collected(struct draft *d);
 /* Each of these is compared with all that are there: a request may name so many and no more.
  * ERR_BAD_REQUEST. */

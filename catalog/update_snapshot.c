@@ -324,16 +324,30 @@ bool update__remove_snapshots(struct draft *d, struct at at, struct err *err)
     struct id_list ids;
     TRY(at_ids(d->arena, at, "snapshot-ids", &ids, err));
     for (size_t i = 0; i < ids.n; i++)
-        id_list_add(d->arena, &d->collected, ids.v[i]);
+        id_list_add(d->arena, &d->collected[PARTS_SNAPSHOTS], ids.v[i]);
     return true;
 }
 
-void draft__remove_collected(struct draft *d)
+/* What was collected of a kind, sorted. */
+static struct id_list take_collected(struct draft *d, enum parts_kind kind)
 {
-    struct id_list ids = d->collected, gone = {0};
-    const struct parts *all = &d->parts[PARTS_SNAPSHOTS];
-    d->collected = (struct id_list){0};
+    struct id_list ids = d->collected[kind];
+    d->collected[kind].n = 0; /* what comes next finds the room */
     id_list_sort(&ids);
+    return ids;
+}
+
+static void remove_entries(struct draft *d, enum parts_kind kind)
+{
+    struct id_list ids = take_collected(d, kind);
+    if (ids.n && draft_remove(d, kind, &ids))
+        draft_record(d);
+}
+
+static void remove_snapshots(struct draft *d)
+{
+    struct id_list ids = take_collected(d, PARTS_SNAPSHOTS), gone = {0};
+    const struct parts *all = &d->parts[PARTS_SNAPSHOTS];
     for (size_t i = 0; ids.n && i < all->n; i++) {
         if (id_list_has_sorted(&ids, all->v[i].id))
             id_list_add(d->arena, &gone, all->v[i].id);
@@ -347,6 +361,13 @@ void draft__remove_collected(struct draft *d)
     drop_dangling_refs(d, &gone);
     d->snapshots_removed = true;
     draft_record(d);
+}
+
+void draft__remove_collected(struct draft *d)
+{
+    remove_entries(d, PARTS_STATISTICS);
+    remove_entries(d, PARTS_PARTITION_STATS);
+    remove_snapshots(d);
 }
 
 /* -- statistics -------------------------------------------------------------------------------- */
@@ -366,9 +387,7 @@ static bool remove_entry(struct draft *d, struct at at, enum parts_kind kind, st
 {
     int64_t id;
     TRY(at_i64(at, "snapshot-id", &id, err));
-    struct id_list one = {.v = &id, .n = 1};
-    if (draft_remove(d, kind, &one))
-        draft_record(d);
+    id_list_add(d->arena, &d->collected[kind], id);
     return true;
 }
 

@@ -534,6 +534,15 @@ static const struct effect {
      "'file-footer-size-in-bytes':1,'blob-metadata':[]},{'snapshot-id':99,'statistics-path':'p',"
      "'file-size-in-bytes':1,'file-footer-size-in-bytes':1,'blob-metadata':[]}]}"},
     {"v2",
+     "[{'action':'remove-statistics','snapshot-id':20},"
+     "{'action':'remove-partition-statistics','snapshot-id':10},"
+     "{'action':'remove-snapshots','snapshot-ids':[10]},"
+     "{'action':'set-statistics'," STATS(20) "},{'action':'set-statistics'," STATS(10) "}]",
+     "{'partition-statistics':[],'statistics':["
+     "{'snapshot-id':20,'statistics-path':'p','file-size-in-bytes':1,"
+     "'file-footer-size-in-bytes':1,'blob-metadata':[]},{'snapshot-id':10,'statistics-path':'p',"
+     "'file-size-in-bytes':1,'file-footer-size-in-bytes':1,'blob-metadata':[]}]}"},
+    {"v2",
      "[{'action':'set-partition-statistics','partition-statistics':{'snapshot-id':20,"
      "'statistics-path':'q','file-size-in-bytes':2,'x':null}},"
      "{'action':'remove-partition-statistics','snapshot-id':10}]",
@@ -655,6 +664,45 @@ START_TEST(test_update_remove_snapshots__one_by_one_keeps_little)
 }
 END_TEST
 
+/* Java's expiry names each snapshot, and then its statistics. All of them go in one pass. */
+START_TEST(test_update_remove_snapshots__with_their_statistics_by_turns)
+{
+    enum { MANY = 2000 };
+    struct err err;
+    json_t *updates = tool_json(a, "[]");
+    for (int i = 0; i < MANY; i++) {
+        json_array_append_new(
+            updates, json_pack("{s:s,s:{s:i,s:i,s:i,s:{},s:s}}", "action", "add-snapshot",
+                         "snapshot", "snapshot-id", 100 + i, "sequence-number", 1, "timestamp-ms",
+                         i, "summary", "manifest-list", "m"));
+        json_array_append_new(
+            updates, json_pack("{s:s,s:{s:i,s:s,s:i,s:i,s:[]}}", "action", "set-statistics",
+                         "statistics", "snapshot-id", 100 + i, "statistics-path", "p",
+                         "file-size-in-bytes", 1, "file-footer-size-in-bytes", 1, "blob-metadata"));
+    }
+    const struct metadata *m = tool_base(a, "empty");
+    struct draft *d = draft_begin(a, m);
+    ck_assert(updates_apply(d, updates, &err));
+    m = tool_finish(a, d);
+    json_t *removal = tool_json(a, "[]");
+    for (int i = 0; i < MANY - 1; i++) {
+        json_array_append_new(removal,
+            json_pack("{s:s,s:[i]}", "action", "remove-snapshots", "snapshot-ids", 100 + i));
+        json_array_append_new(
+            removal, json_pack("{s:s,s:i}", "action", "remove-statistics", "snapshot-id", 100 + i));
+        json_array_append_new(removal,
+            json_pack("{s:s,s:i}", "action", "remove-partition-statistics", "snapshot-id", i));
+    }
+    d = draft_begin(a, m);
+    ck_assert(updates_apply(d, removal, &err));
+    ck_assert_uint_le(d->changes, 2);
+    m = tool_finish(a, d);
+    ck_assert_uint_eq(metadata_parts(m, PARTS_SNAPSHOTS)->n, 1);
+    ck_assert_uint_eq(metadata_parts(m, PARTS_STATISTICS)->n, 1);
+    ck_assert_int_eq(metadata_parts(m, PARTS_STATISTICS)->v[0].id, 100 + MANY - 1);
+}
+END_TEST
+
 /* What is compared with everything that is there may not come in any number. */
 START_TEST(test_update_add__a_thousand_of_a_kind)
 {
@@ -692,6 +740,7 @@ int main(void)
     tcase_add_test(cases, test_update_add_schema__many_old_schemas_are_not_parsed);
     tcase_add_test(cases, test_update_remove_snapshots__many_at_once);
     tcase_add_test(cases, test_update_remove_snapshots__one_by_one_keeps_little);
+    tcase_add_test(cases, test_update_remove_snapshots__with_their_statistics_by_turns);
     tcase_add_test(cases, test_update_add__a_thousand_of_a_kind);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
