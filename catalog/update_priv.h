@@ -96,9 +96,9 @@ update_fn update__add_view_schema, update__add_view_version, update__set_current
 
 /* The id an update refers to: -1 is what this request named last; false when it named none. */
 bool draft__id_meant(struct draft *d, enum parts_kind kind, int64_t given, int64_t *out);
-/* One more than the highest id, at least `from`. */
-int64_t draft__next_id(const struct draft *d, enum parts_kind kind, int64_t from);
-/* The id of the schema: that of an equal one, or of one that is added now; *added tells. */
-int64_t draft__put_schema(struct draft *d, const json_t *schema, bool *added);
+/* The id of the schema: that of an equal one, or of one that is added now; *added tells.
+ * ERR_INVALID_ARGUMENT: no id is left. */
+MUST bool draft__put_schema(
+    struct draft *d, const json_t *schema, int64_t *id, bool *added, struct err *err);
 /* The end of a view's commit: rules, version log, versions that are too many. */
 MUST bool draft__end_view(struct draft *d, struct err *err);

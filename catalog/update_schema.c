@@ -9,12 +9,18 @@ static int64_t max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-int64_t draft__next_id(const struct draft *d, enum parts_kind kind, int64_t from)
+/* One more than the highest id, at least `from`. Readers know ids of 32 bits, and a file from
+ * elsewhere may have used the last one. */
+static bool next_id(
+    const struct draft *d, enum parts_kind kind, int64_t from, int64_t *out, struct err *err)
 {
     const struct parts *all = &d->parts[kind];
+    *out = from;
     for (size_t i = 0; i < all->n; i++)
-        from = max(from, all->v[i].id + 1);
-    return from;
+        *out = max(*out, all->v[i].id + 1);
+    return *out <= INT32_MAX ||
+           err_set(err, ERR_INVALID_ARGUMENT, "Cannot add to %s: the highest id, %d, is in use",
+               parts_names[kind], INT32_MAX);
 }
 
 bool draft__id_meant(struct draft *d, enum parts_kind kind, int64_t given, int64_t *out)
@@ -90,17 +96,20 @@ static const struct part *find_schema(struct draft *d, const json_t *schema)
     return NULL;
 }
 
-int64_t draft__put_schema(struct draft *d, const json_t *schema, bool *added)
+bool draft__put_schema(
+    struct draft *d, const json_t *schema, int64_t *id, bool *added, struct err *err)
 {
     const struct part *found = find_schema(d, schema);
     *added = !found;
-    int64_t id = found ? found->id : draft__next_id(d, PARTS_SCHEMAS, d->head.current_schema_id);
-    if (!found) {
-        struct part part = {.id = id, .parent = PART_NONE};
-        draft_append_tree(d, PARTS_SCHEMAS, part, schema_canonical(schema, id));
+    if (found) {
+        *id = found->id;
+    } else {
+        TRY(next_id(d, PARTS_SCHEMAS, d->head.current_schema_id, id, err));
+        struct part part = {.id = *id, .parent = PART_NONE};
+        draft_append_tree(d, PARTS_SCHEMAS, part, schema_canonical(schema, *id));
     }
-    draft__note_guess(d, PARTS_SCHEMAS, json_object_get(schema, "schema-id"), id);
-    return id;
+    draft__note_guess(d, PARTS_SCHEMAS, json_object_get(schema, "schema-id"), *id);
+    return true;
 }
 
 bool update__add_schema(struct draft *d, struct at at, struct err *err)
@@ -115,7 +124,7 @@ bool update__add_schema(struct draft *d, struct at at, struct err *err)
     /* The client's last-column-id is ignored: ids that were used once must never come back. */
     int64_t last_column_id = max(d->head.last_column_id, schema_highest_id(s));
     bool added;
-    d->last_schema = draft__put_schema(d, given.json, &added);
+    TRY(draft__put_schema(d, given.json, &d->last_schema, &added, err));
     if (added || last_column_id != d->head.last_column_id)
         draft_record(d);
     d->head.last_column_id = last_column_id;
@@ -291,7 +300,7 @@ static bool append_spec(struct draft *d, const json_t *spec, int64_t *id, struct
     json_t *stored;
     if (d->head.format_version == 1)
         TRY(check_sequential(d, json_object_get(spec, "fields"), err));
-    *id = draft__next_id(d, PARTS_SPECS, 0);
+    TRY(next_id(d, PARTS_SPECS, 0, id, err));
     TRY(spec_canonical(spec, *id, 1000, &stored, err));
     d->head.last_partition_id = max(d->head.last_partition_id, spec_highest_field_id(stored));
     struct part part = {.id = *id, .parent = PART_NONE};
@@ -349,12 +358,19 @@ static bool check_order_id(struct at order, size_t fields, struct err *err)
     return true;
 }
 
-static int64_t append_order(struct draft *d, const json_t *order, int64_t id)
+/* The id of the order that says the same, or of this one, which is added then. */
+static bool put_order(struct draft *d, const json_t *order, int64_t *id, struct err *err)
 {
-    struct part part = {.id = id, .parent = PART_NONE};
-    draft_append_tree(d, PARTS_ORDERS, part, order_canonical(order, id));
+    *id = find_equal(d, PARTS_ORDERS, order, order_equal);
+    if (*id != PART_NONE)
+        return true;
+    *id = 0;
+    if (json_array_size(json_object_get(order, "fields")))
+        TRY(next_id(d, PARTS_ORDERS, 1, id, err));
+    struct part part = {.id = *id, .parent = PART_NONE};
+    draft_append_tree(d, PARTS_ORDERS, part, order_canonical(order, *id));
     draft_record(d);
-    return id;
+    return true;
 }
 
 bool update__add_sort_order(struct draft *d, struct at at, struct err *err)
@@ -370,10 +386,7 @@ bool update__add_sort_order(struct draft *d, struct at at, struct err *err)
     TRY(!s || order_check(d->arena, s, given.json, given.pointer, err));
     TRY(order_check_version(given.json, d->head.format_version, given.pointer, err));
 
-    int64_t id = find_equal(d, PARTS_ORDERS, given.json, order_equal);
-    if (id == PART_NONE)
-        id = append_order(d, given.json, n ? draft__next_id(d, PARTS_ORDERS, 1) : 0);
-    d->last_order = id;
+    TRY(put_order(d, given.json, &d->last_order, err));
     draft__note_guess(d, PARTS_ORDERS, json_object_get(given.json, "order-id"), d->last_order);
     return true;
 }

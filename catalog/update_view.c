@@ -19,10 +19,11 @@ bool update__add_view_schema(struct draft *d, struct at at, struct err *err)
     struct at given;
     struct schema *s;
     bool added;
+    int64_t id;
     TRY(draft__count_named(d, PARTS_SCHEMAS, err));
     TRY(at_object(d->arena, at, "schema", &given, err));
     TRY(schema_read(d->arena, given.json, given.pointer, &s, err));
-    int64_t id = draft__put_schema(d, given.json, &added);
+    TRY(draft__put_schema(d, given.json, &id, &added, err));
     if (added) {
         d->last_schema = id;
         draft_record(d);

@@ -1,6 +1,7 @@
 #include "update.h"
 
 #include <check.h>
+#include <stdlib.h>
 
 #include "clock.h"
 #include "draft_tool.h"
@@ -703,6 +704,52 @@ START_TEST(test_update_remove_snapshots__with_their_statistics_by_turns)
 }
 END_TEST
 
+/* The base with the highest ids that readers know. */
+static const struct metadata *base_of_highest_ids(void)
+{
+    json_t *tree = json_deep_copy(tool_document(a, tool_base(a, "v2")));
+    static const char *const lists[][2] = {
+        {"schemas",         "schema-id"},
+        {"partition-specs", "spec-id"  },
+        {"sort-orders",     "order-id" }
+    };
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        json_object_set_new(json_array_get(json_object_get(tree, lists[i][0]), i == 0 ? 0 : 1),
+            lists[i][1], json_integer(INT32_MAX));
+    char *text = json_dumps(tree, JSON_COMPACT);
+    const struct metadata *m = tool_metadata(a, str_from(text), BASE_LOCATION);
+    free(text);
+    json_decref(tree);
+    return m;
+}
+
+START_TEST(test_update_add__no_id_is_left)
+{
+    static const char *const updates[][2] = {
+  /* clang-format off */
+        {"[" ADD_SCHEMA(5, "{'id':1,'name':'x','required':false,'type':'int'}") "]", "schemas"},
+        {"[" ADD_SPEC("{'name':'x','transform':'identity','source-id':1}") "]", "partition-specs"},
+        {"[" ADD_ORDER(5, ASC(2)) "]", "sort-orders"},
+  /* clang-format on */
+    };
+    const struct metadata *m = base_of_highest_ids();
+    struct err err;
+    for (size_t i = 0; i < ARRAY_LEN(updates); i++) {
+        ck_assert(!updates_apply(draft_begin(a, m), tool_json(a, updates[i][0]), &err));
+        ck_assert_str_eq(
+            err.msg, arena_printf(a, "Cannot add to %s: the highest id, 2147483647, is in use",
+                         updates[i][1])
+                         .p);
+    }
+    /* One that is there already needs none. */
+    struct draft *d = draft_begin(a, m);
+    ck_assert(
+        updates_apply(d, tool_json(a, "[" ADD_SCHEMA(5, ID) "," ADD_ORDER(5, ASC(1)) "]"), &err));
+    ck_assert_int_eq(d->last_schema, INT32_MAX);
+    ck_assert_int_eq(d->last_order, INT32_MAX);
+}
+END_TEST
+
 /* What is compared with everything that is there may not come in any number. */
 START_TEST(test_update_add__a_thousand_of_a_kind)
 {
@@ -741,6 +788,7 @@ int main(void)
     tcase_add_test(cases, test_update_remove_snapshots__many_at_once);
     tcase_add_test(cases, test_update_remove_snapshots__one_by_one_keeps_little);
     tcase_add_test(cases, test_update_remove_snapshots__with_their_statistics_by_turns);
+    tcase_add_test(cases, test_update_add__no_id_is_left);
     tcase_add_test(cases, test_update_add__a_thousand_of_a_kind);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
