@@ -155,9 +155,11 @@ json_t *draft_refs(struct draft *d)
 /* -- Elements by id -----------------------------------------------------------------------------
  */
 
-/* Positions plus one, 0 where there is none; of two elements with one id the first. */
+/* Positions plus one, 0 where there is none; of two elements with one id the first. One that is
+ * stale is room for the next. */
 struct draft_index {
     size_t n, mask;
+    bool stale;
     uint32_t slots[];
 };
 
@@ -187,12 +189,27 @@ static void index_make(struct draft *d, enum parts_kind kind)
     size_t n = d->parts[kind].n, cap = INDEX_ROOM;
     while (cap < 4 * n)
         cap *= 2;
-    struct draft_index *x = arena_alloc(d->arena, sizeof(*x) + cap * sizeof(x->slots[0]));
+    struct draft_index *x = d->index[kind];
+    if (!x || x->mask + 1 < cap)
+        x = arena_alloc(d->arena, sizeof(*x) + cap * sizeof(x->slots[0]));
+    else
+        cap = x->mask + 1;
     memset(x, 0, sizeof(*x) + cap * sizeof(x->slots[0]));
     x->mask = cap - 1;
     d->index[kind] = x;
     for (size_t i = 0; i < n; i++)
         index_add(d, kind, i);
+}
+
+static bool index_fresh(const struct draft *d, enum parts_kind kind)
+{
+    return d->index[kind] && !d->index[kind]->stale;
+}
+
+static void index_drop(struct draft *d, enum parts_kind kind)
+{
+    if (d->index[kind])
+        d->index[kind]->stale = true;
 }
 
 /* Room for one more, in an array of our own. */
@@ -214,7 +231,7 @@ struct parts *draft_own(struct draft *d, enum parts_kind kind)
 {
     if (!d->parts_own[kind])
         make_room(d, kind);
-    d->index[kind] = NULL;
+    index_drop(d, kind);
     return &d->parts[kind];
 }
 
@@ -224,9 +241,9 @@ struct part *draft_append(struct draft *d, enum parts_kind kind, struct part par
     struct parts *p = &d->parts[kind];
     part.added = true;
     p->v[p->n++] = part;
-    if (d->index[kind] && 2 * d->index[kind]->n > d->index[kind]->mask)
-        d->index[kind] = NULL;
-    else if (d->index[kind])
+    if (index_fresh(d, kind) && 2 * d->index[kind]->n > d->index[kind]->mask)
+        index_drop(d, kind);
+    else if (index_fresh(d, kind))
         index_add(d, kind, p->n - 1);
     return &p->v[p->n - 1];
 }
@@ -244,8 +261,8 @@ struct part *draft_find(struct draft *d, enum parts_kind kind, int64_t id)
 {
     struct parts *p = &d->parts[kind];
     /* Most requests look for one or two. */
-    if (d->index[kind] || ++d->looks[kind] > LOOKS_FEW) {
-        if (!d->index[kind])
+    if (index_fresh(d, kind) || ++d->looks[kind] > LOOKS_FEW) {
+        if (!index_fresh(d, kind))
             index_make(d, kind);
         uint32_t slot = *index_slot(d, kind, id);
         return slot ? &p->v[slot - 1] : NULL;
@@ -390,6 +407,23 @@ const json_t *draft_tree(struct draft *d, const struct part *part)
     return t->tree;
 }
 
+static void release(void *arena)
+{
+    struct arena *mine = arena;
+    arena_free(&mine);
+}
+
+/* Memory for a schema that was read: that of the one before. */
+static struct arena *schema_arena(struct draft *d)
+{
+    if (d->schema_arena)
+        arena_reset(d->schema_arena);
+    else
+        d->schema_arena = arena_hold(d->arena, arena_new(), release);
+    d->schema_text = NULL;
+    return d->schema_arena;
+}
+
 bool draft_schema(struct draft *d, struct schema **out, struct err *err)
 {
     const struct part *version = draft_find(d, PARTS_VERSIONS, d->head.current_version_id);
@@ -402,7 +436,7 @@ bool draft_schema(struct draft *d, struct schema **out, struct err *err)
         if (!tree)
             return err_set(err, ERR_VALIDATION,
                 "The schema with id %lld holds a number beyond 64 bits", (long long)part->id);
-        TRY(schema_read(d->arena, tree, (struct str){0}, &d->schema, err));
+        TRY(schema_read(schema_arena(d), tree, (struct str){0}, &d->schema, err));
         d->schema_text = part->p;
     }
     *out = d->schema;

@@ -63,10 +63,12 @@ struct draft {
     struct str location_at;      /* the JSON pointer to the new location */
     bool bindings_changed;       /* current schema, default spec or default order */
     struct draft_tree **trees;   /* what draft_tree parsed, by the address of the text */
+    json_t *known_fields;        /* ids of partition fields so far; NULL: not gathered yet */
     unsigned named[PARTS_COUNT]; /* how many elements this request named to be added */
     struct draft_uris uris;      /* what this request named */
     const char *schema_text;     /* the text that schema was read from */
     struct schema *schema;
+    struct arena *schema_arena; /* and where it lies; NULL: none was read yet */
 };
 
 /* A working copy of base, or an empty table (format version given, everything else zero; a version
@@ -108,8 +110,8 @@ struct parts *draft_own(struct draft *d, enum parts_kind kind);
 /* The tree of an element, parsed once into the arena's care; borrowed. NULL: valid text that
  * jansson cannot hold (numbers beyond 64 bits). */
 const json_t *draft_tree(struct draft *d, const struct part *part);
-/* The current schema, of a view that of its current version, read. ERR_VALIDATION when there is
- * none yet. */
+/* The current schema, of a view that of its current version, read; good until the next one is.
+ * ERR_VALIDATION when there is none yet. */
 MUST bool draft_schema(struct draft *d, struct schema **out, struct err *err);
 /* Serialises a tree for draft_append: compact, insertion order, members that are null left out.
  * Arena. */

@@ -114,12 +114,14 @@ bool draft__put_schema(
 
 bool update__add_schema(struct draft *d, struct at at, struct err *err)
 {
+    /* Full names may take much more than the schema's text, and a request may add many schemas. */
+    AUTO(arena_free) struct arena *scratch = arena_new();
     struct at given;
     struct schema *s;
     TRY(draft__count_named(d, PARTS_SCHEMAS, err));
     TRY(at_object(d->arena, at, "schema", &given, err));
-    TRY(schema_read(d->arena, given.json, given.pointer, &s, err));
-    TRY(schema_check_version(d->arena, s, d->head.format_version, err));
+    TRY(schema_read(scratch, given.json, given.pointer, &s, err));
+    TRY(schema_check_version(scratch, s, d->head.format_version, err));
 
     /* The client's last-column-id is ignored: ids that were used once must never come back. */
     int64_t last_column_id = max(d->head.last_column_id, schema_highest_id(s));
@@ -170,22 +172,29 @@ static const char *field_key(struct arena *a, const json_t *field)
     return p;
 }
 
-/* The ids that fields have in the specs so far, in the newest one that has such a field. */
-static json_t *known_fields(struct draft *d)
+/* The fields of a spec have these ids from here on. */
+static void know_fields(json_t *known, const json_t *spec)
 {
-    json_t *known = json_hold(d->arena, json_object());
-    size_t k;
-    json_t *old;
-    for (size_t i = d->parts[PARTS_SPECS].n; i-- > 0;) {
-        const json_t *spec = draft_tree(d, &d->parts[PARTS_SPECS].v[i]);
-        json_array_foreach(json_object_get(spec, "fields"), k, old)
-        {
-            const char *key = field_key(d->arena, old);
-            if (key && !json_object_get(known, key))
-                json_object_set(known, key, json_object_get(old, "field-id"));
-        }
+    AUTO(arena_free) struct arena *scratch = arena_new();
+    const json_t *fields = json_object_get(spec, "fields");
+    for (size_t i = json_array_size(fields); i-- > 0;) {
+        const json_t *f = json_array_get(fields, i);
+        const char *key = field_key(scratch, f);
+        if (key)
+            json_object_set(known, key, json_object_get(f, "field-id"));
     }
-    return known;
+}
+
+/* The ids that fields have in the specs so far, in the newest one that has such a field. */
+static const json_t *known_fields(struct draft *d)
+{
+    const struct parts *specs = &d->parts[PARTS_SPECS];
+    if (d->known_fields)
+        return d->known_fields;
+    d->known_fields = json_hold(d->arena, json_object());
+    for (size_t i = 0; i < specs->n; i++)
+        know_fields(d->known_fields, draft_tree(d, &specs->v[i]));
+    return d->known_fields;
 }
 
 /* Takes the id out of those that fields of this spec may still get. */
@@ -303,6 +312,8 @@ static bool append_spec(struct draft *d, const json_t *spec, int64_t *id, struct
     TRY(next_id(d, PARTS_SPECS, 0, id, err));
     TRY(spec_canonical(spec, *id, 1000, &stored, err));
     d->head.last_partition_id = max(d->head.last_partition_id, spec_highest_field_id(stored));
+    if (d->known_fields)
+        know_fields(d->known_fields, stored);
     struct part part = {.id = *id, .parent = PART_NONE};
     draft_append_tree(d, PARTS_SPECS, part, stored);
     draft_record(d);
@@ -416,7 +427,8 @@ bool update__remove_partition_specs(struct draft *d, struct at at, struct err *e
     id_list_sort(&ids);
     if (id_list_has_sorted(&ids, d->head.default_spec_id))
         return err_set(err, ERR_INVALID_ARGUMENT, "Cannot remove the default partition spec");
-    draft_remove(d, PARTS_SPECS, &ids);
+    if (draft_remove(d, PARTS_SPECS, &ids))
+        d->known_fields = NULL;
     /* Counts also when none of them was there. */
     if (ids.n)
         draft_record(d);

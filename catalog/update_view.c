@@ -16,13 +16,14 @@ enum { DIALECTS_MAX = 64 << 10, FIRST_VERSION = 1 };
  * already is not "the last one added". */
 bool update__add_view_schema(struct draft *d, struct at at, struct err *err)
 {
+    AUTO(arena_free) struct arena *scratch = arena_new();
     struct at given;
     struct schema *s;
-    bool added;
     int64_t id;
+    bool added;
     TRY(draft__count_named(d, PARTS_SCHEMAS, err));
     TRY(at_object(d->arena, at, "schema", &given, err));
-    TRY(schema_read(d->arena, given.json, given.pointer, &s, err));
+    TRY(schema_read(scratch, given.json, given.pointer, &s, err));
     TRY(draft__put_schema(d, given.json, &id, &added, err));
     if (added) {
         d->last_schema = id;

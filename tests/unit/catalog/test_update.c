@@ -704,6 +704,90 @@ START_TEST(test_update_remove_snapshots__with_their_statistics_by_turns)
 }
 END_TEST
 
+/* Whatever a request alternates between, its memory grows with its own size. */
+START_TEST(test_update_remove_snapshots__and_look_for_others_by_turns)
+{
+    enum { MANY = 4000 };
+    struct err err;
+    json_t *updates = tool_json(a, "[]");
+    for (int i = 0; i < MANY; i++)
+        json_array_append_new(
+            updates, json_pack("{s:s,s:{s:i,s:i,s:i,s:{},s:s}}", "action", "add-snapshot",
+                         "snapshot", "snapshot-id", 100 + i, "sequence-number", 1, "timestamp-ms",
+                         i, "summary", "manifest-list", "m"));
+    for (int i = 0; i < MANY / 2; i++) {
+        json_array_append_new(updates,
+            json_pack("{s:s,s:[i]}", "action", "remove-snapshots", "snapshot-ids", 100 + i));
+        json_array_append_new(
+            updates, json_pack("{s:s,s:s,s:s,s:i}", "action", "set-snapshot-ref", "ref-name", "b",
+                         "type", "branch", "snapshot-id", 100 + MANY - 1 - i));
+    }
+    struct draft *d = draft_begin(a, tool_base(a, "empty"));
+    ck_assert(updates_apply(d, updates, &err));
+    ck_assert_uint_eq(d->parts[PARTS_SNAPSHOTS].n, MANY / 2);
+    ck_assert_uint_lt(arena_used(a), 24 << 20);
+}
+END_TEST
+
+START_TEST(test_update_add_spec__many_without_field_ids)
+{
+    enum { SPECS = 400, FIELDS = 20 };
+    struct err err;
+    json_t *updates = tool_json(a, "[]");
+    for (int i = 0; i < SPECS; i++) {
+        json_t *fields = json_array();
+        for (int k = 0; k < FIELDS; k++) {
+            json_t *f = json_pack("{s:i}", "source-id", 1);
+            struct str name = arena_printf(a, "f%d", k);
+            struct str transform = arena_printf(a, "bucket[%d]", 1 + k + (k ? 0 : i * FIELDS));
+            json_object_set_new(f, "name", json_stringn(name.p, name.n));
+            json_object_set_new(f, "transform", json_stringn(transform.p, transform.n));
+            json_array_append_new(fields, f);
+        }
+        json_array_append_new(
+            updates, json_pack("{s:s,s:{s:o}}", "action", "add-spec", "spec", "fields", fields));
+    }
+    struct draft *d = draft_begin(a, tool_base(a, "v2"));
+    ck_assert(updates_apply(d, updates, &err));
+    /* Nineteen fields are the same in all of them and keep their ids. */
+    ck_assert_int_eq(d->head.last_partition_id, 1000 + FIELDS - 1 + SPECS - 1);
+    ck_assert_uint_lt(arena_used(a), 24 << 20);
+}
+END_TEST
+
+/* Full names are kept while a schema is read, and not longer. */
+START_TEST(test_update_add_schema__long_names_above_many_fields)
+{
+    enum { SCHEMAS = 6, FIELDS = 300, NAME = 100000 };
+    struct err err;
+    char *name = arena_alloc(a, NAME + 1);
+    memset(name, 'n', NAME);
+    name[NAME] = '\0';
+    json_t *updates = tool_json(a, "[]");
+    for (int i = 0; i < SCHEMAS; i++) {
+        json_t *inner = json_array();
+        for (int k = 0; k < FIELDS; k++) {
+            struct str field = arena_printf(a, "f%d", k);
+            json_array_append_new(
+                inner, json_pack("{s:i,s:s,s:s}", "id", 10 + k, "name", field.p, "type", "int"));
+        }
+        json_array_append_new(updates,
+            json_pack("{s:s,s:{s:[{s:i,s:s,s:s},{s:i,s:s,s:{s:s,s:o}}]}}", "action", "add-schema",
+                "schema", "fields", "id", 1, "name", "id", "type", i % 2 ? "int" : "long", "id",
+                2 + i, "name", name, "type", "type", "struct", "fields", inner));
+        json_array_append_new(
+            updates, json_pack("{s:s,s:i}", "action", "set-current-schema", "schema-id", -1));
+        json_array_append_new(updates,
+            json_pack("{s:s,s:{s:[{s:s,s:s,s:i}]}}", "action", "add-spec", "spec", "fields", "name",
+                "p", "transform", arena_printf(a, "bucket[%d]", 2 + i).p, "source-id", 1));
+    }
+    struct draft *d = draft_begin(a, tool_base(a, "empty"));
+    bool ok = updates_apply(d, updates, &err);
+    ck_assert_msg(ok, "%s", ok ? "" : err.msg);
+    ck_assert_uint_lt(arena_used(a), 24 << 20);
+}
+END_TEST
+
 /* The base with the highest ids that readers know. */
 static const struct metadata *base_of_highest_ids(void)
 {
@@ -788,6 +872,9 @@ int main(void)
     tcase_add_test(cases, test_update_remove_snapshots__many_at_once);
     tcase_add_test(cases, test_update_remove_snapshots__one_by_one_keeps_little);
     tcase_add_test(cases, test_update_remove_snapshots__with_their_statistics_by_turns);
+    tcase_add_test(cases, test_update_remove_snapshots__and_look_for_others_by_turns);
+    tcase_add_test(cases, test_update_add_spec__many_without_field_ids);
+    tcase_add_test(cases, test_update_add_schema__long_names_above_many_fields);
     tcase_add_test(cases, test_update_add__no_id_is_left);
     tcase_add_test(cases, test_update_add__a_thousand_of_a_kind);
     suite_add_tcase(suite, cases);
