@@ -346,7 +346,12 @@ SETTINGS = ("uri", "token", "credential", "oauth2-server-uri", "rest.auth.type",
             "s3.signer.uri", "s3.endpoint", "s3.access-key-id", "s3.secret-access-key", "s3.session-token", "s3.proxy-uri",
             "client.refresh-credentials-endpoint", "gcs.oauth2.refresh-credentials-endpoint", "io-impl", "py-io-impl",
             "client.credentials-provider", "client.credentials-provider.x", "adls.connection-string.account",
-            "adls.sas-token.account", "gcs.service.host", "gcs.oauth2.token")
+            "adls.sas-token.account", "gcs.service.host", "gcs.oauth2.token",
+            # those that PyIceberg with pyarrow, and iceberg-go, know besides
+            "adls.blob-storage-authority", "adls.blob-storage-scheme", "adls.dfs-storage-authority",
+            "adls.dfs-storage-scheme", "adls.endpoint", "adls.protocol", "adls.credential",
+            "adls.auth.shared-key.account.key", "gcs.endpoint", "gcs.jsonkey", "gcs.keypath", "gcs.session-kwargs",
+            "client.access-key-id", "client.secret-access-key", "client.session-token", "hf.endpoint", "hf.token")
 
 
 def test_settings_of_clients(api, ns):

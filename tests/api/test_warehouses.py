@@ -137,7 +137,7 @@ def test_settings_that_clients_do_not_get(api, house, member):
             "signer.uri", "s3.signer.uri", "client.refresh-credentials-endpoint", "client.credentials-provider.x",
             "s3.access-key-id", "s3.secret-access-key", "S3.Secret-Access-Key", "s3.session-token", "client.secret-access-key",
             "gcs.oauth2.token", "adls.sas-token.account.dfs.core.windows.net", "adls.account-key", "adls.client-secret",
-            "adls.connection-string.account", "jdbc.password", "auth.type"):
+            "adls.connection-string.account", "adls.credential", "gcs.jsonkey", "hf.token", "jdbc.password", "auth.type"):
         contains = f"/{member}/{key}:"
         api.post(f"{ROOT}/{house['name']}", {member: {"a": "1", key: "x"}}).fails(400, contains=contains)
         api.post(ROOT, described(api, "refused", **{member: {key: "x"}})).fails(400, contains=contains)
