@@ -5,7 +5,10 @@
 #include "json.h"
 #include "metric.h"
 
-enum { ROUNDS_MAX = 64 };
+enum {
+    ROUNDS_MAX = 64,
+    PROPERTIES_MAX = 1 << 20, /* bytes of text: they are read whole with each look at a namespace */
+};
 
 /* A namespace's properties are small and read rarely; a tree is the plain way to change them. */
 static struct str dump(struct arena *a, const json_t *json)
@@ -43,11 +46,21 @@ static bool check_location(struct arena *a, const struct catalog *c, const json_
     return err_where(err, "%s/location", pointer);
 }
 
+/* Less than there was is always fine. */
+static bool check_size(struct str after, struct str before, struct err *err)
+{
+    return after.n <= PROPERTIES_MAX || after.n <= before.n ||
+           err_set(err, ERR_INVALID_ARGUMENT,
+               "The properties of the namespace would have %zu bytes, at most %d are allowed",
+               after.n, PROPERTIES_MAX);
+}
+
 bool ns_create(struct arena *a, struct catalog *c, const struct caller *by, const json_t *body,
     struct sql_ns *out, struct err *err)
 {
     struct sql_ns ns;
     TRY(ns_from_body(a, body, &ns, err));
+    TRY(check_size(ns.properties, STR(""), err));
     TRY(check_location(a, c, json_object_get(body, "properties"), "/properties", err));
     struct sql_change change = catalog__change(a, by, (struct str){0}, (struct str){0});
     bool created;
@@ -87,6 +100,8 @@ static struct str keys_in_both(struct arena *a, const json_t *removals, const js
     json_t *key;
     json_array_foreach(removals, i, key)
     {
+        if (list.n > sizeof(((struct err *)0)->msg)) /* no message holds more */
+            break;
         if (!json_object_get(updates, json_string_value(key)))
             continue;
         list = list.p ? arena_printf(a, "%.*s, %s", STR_ARG(list), json_string_value(key))
@@ -149,6 +164,7 @@ bool ns_update(struct arena *a, struct catalog *c, const struct caller *by, stru
             return catalog__no_such_namespace(a, ns, err);
         struct str after = dump(a, properties_changed(a, row->properties, removals, updates, out));
         bool swapped;
+        TRY(check_size(after, row->properties, err));
         keep_changes(a, by, out);
         if (!sql_ns_set_properties(
                 c->sql, c->warehouse.id, row->id, row->version, after, &change, &swapped, err))

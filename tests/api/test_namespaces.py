@@ -2,7 +2,7 @@
 
 import pytest
 
-from firn_client import enc, in_parallel, ns_path, struct
+from firn_client import SLOWNESS, enc, in_parallel, ns_path, struct
 
 
 def listed(api, query=""):
@@ -157,6 +157,26 @@ def test_update_and_remove_the_same_key(api, ns):
     api.post(f"{ns_path(ns)}/properties", body).fails(422, "UnprocessableEntityException", text)
     api.post(f"{ns_path('non-existing')}/properties", body).fails(422, "UnprocessableEntityException", text)
     assert api.get(ns_path(ns)).ok().json["properties"] == {}
+
+
+def test_many_keys_that_are_both_set_and_removed(api, ns):
+    """The message shows some; it takes no memory for all of them."""
+    keys = [f"k{i}" for i in range(60_000)]
+    before = api.server.rss_kb()
+    body = {"removals": keys, "updates": dict.fromkeys(keys, "")}
+    message = api.post(f"{ns_path(ns)}/properties", body).fails(422, "UnprocessableEntityException")["message"]
+    assert "[k0, k1, " in message and len(message) <= 1100
+    assert api.server.rss_kb() - before < 200_000 * SLOWNESS
+
+
+def test_properties_do_not_grow_for_ever(api, ns):
+    """A namespace is read with its properties: they have a megabyte together, and may become fewer."""
+    half = {"a": "x" * 600_000}
+    api.post(f"{ns_path(ns)}/properties", {"updates": half}).ok()
+    api.post(f"{ns_path(ns)}/properties", {"updates": {"b": "x" * 600_000}}).fails(400, contains="1048576")
+    api.create_namespace(ns + "-new", half | {"b": "x" * 600_000}).fails(400, contains="1048576")
+    api.post(f"{ns_path(ns)}/properties", {"removals": ["a"], "updates": {"b": "x" * 600_000}}).ok()
+    assert list(api.get(ns_path(ns)).ok().json["properties"]) == ["b"]
 
 
 @pytest.mark.parametrize("body", [
