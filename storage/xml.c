@@ -7,7 +7,10 @@
 
 #include <string.h>
 
-enum { WORDS_MAX = 300 };
+enum {
+    WORDS_MAX = 300,
+    PIECES_MAX = 16, /* of one text, between comments and the like: they are joined each time */
+};
 
 void xml_init(struct xml *x, struct arena *a, struct str doc)
 {
@@ -130,7 +133,13 @@ static bool add_text(struct xml *x, struct str s, struct err *err)
         return true;
     }
     struct str *t = &x->texts[x->depth - 1];
-    *t = t->n == 0 ? s : arena_printf(x->a, "%.*s%.*s", STR_ARG(*t), STR_ARG(s));
+    if (t->n == 0) {
+        *t = s;
+    } else if (s.n > 0) {
+        if (++x->pieces[x->depth - 1] == PIECES_MAX)
+            return bad(err, "a text in too many pieces");
+        *t = arena_printf(x->a, "%.*s%.*s", STR_ARG(*t), STR_ARG(s));
+    }
     return true;
 }
 
@@ -155,10 +164,13 @@ static bool open_element(struct xml *x, struct str tag, struct err *err)
     if (x->depth == XML_DEPTH_MAX)
         return bad(err, "elements nested too deeply");
     x->seen = true;
-    if (x->depth > 0) /* blanks between elements, not worth keeping */
+    if (x->depth > 0) { /* blanks between elements, not worth keeping */
         x->texts[x->depth - 1] = STR("");
+        x->pieces[x->depth - 1] = 0;
+    }
     x->names[x->depth] = x->name;
     x->texts[x->depth] = STR("");
+    x->pieces[x->depth] = 0;
     x->depth++;
     return true;
 }

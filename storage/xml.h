@@ -21,8 +21,9 @@ struct xml {
     size_t depth; /* open elements, the one just opened or closed not counted after XML_CLOSE */
     struct str name, text;
     struct str names[XML_DEPTH_MAX], texts[XML_DEPTH_MAX];
-    bool empty; /* <x/> was opened: its end comes next */
-    bool seen;  /* the root element began */
+    unsigned pieces[XML_DEPTH_MAX]; /* that the texts were joined of */
+    bool empty;                     /* <x/> was opened: its end comes next */
+    bool seen;                      /* the root element began */
 };
 
 void xml_init(struct xml *x, struct arena *a, struct str doc);

@@ -59,6 +59,28 @@ START_TEST(test_xml_find__cdata_and_comment)
 }
 END_TEST
 
+/* They are joined, which costs a copy each. */
+START_TEST(test_xml_next__text_in_very_many_pieces)
+{
+    enum { MANY = 20000 };
+    char *doc = xmalloc(16 * MANY + 64), *p = stpcpy(doc, "<E><K>");
+    for (int i = 0; i < MANY; i++)
+        p = stpcpy(p, "abcd<!---->");
+    (void)stpcpy(p, "</K></E>");
+    size_t before = arena_used(a);
+    ck_assert(!reads(doc));
+    ck_assert_uint_lt(arena_used(a) - before, 16 * MANY);
+    p = stpcpy(doc, "<E><K>abcd");
+    for (int i = 0; i < MANY; i++)
+        p = stpcpy(p, "<![CDATA[]]>");
+    (void)stpcpy(p, "</K></E>");
+    ck_assert(reads(doc));
+    ck_assert_uint_lt(arena_used(a) - before, 16 * MANY);
+    xfree(doc);
+    ck_assert(reads("<E>\n<K>a<!-- -->b<!-- -->c</K>\n<!-- -->\n<K/>\n<!-- -->\n</E>"));
+}
+END_TEST
+
 START_TEST(test_xml_find__page_of_a_proxy)
 {
     ck_assert_ptr_null(xml_find(a, STR("<!DOCTYPE html><html><Code>x</Code></html>"), "Code").p);
@@ -104,6 +126,7 @@ int main(void)
     tcase_add_test(tc, test_xml_find__error_of_a_store);
     tcase_add_test(tc, test_xml_find__wrapped_with_namespace);
     tcase_add_test(tc, test_xml_find__cdata_and_comment);
+    tcase_add_test(tc, test_xml_next__text_in_very_many_pieces);
     tcase_add_test(tc, test_xml_find__page_of_a_proxy);
     tcase_add_test(tc, test_xml_next__refused);
     Suite *s = suite_create("xml");
