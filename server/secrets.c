@@ -175,6 +175,9 @@ bool secrets_keep(struct arena *a, struct secrets *s, struct secret_kept *k, str
     if (!s->ring)
         return err_set(err, ERR_INVALID_ARGUMENT,
             "/credentials: this server cannot keep secrets: FIRN_SECRET_KEYS is not set");
+    if (k->text.n > SECRET_MAX)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "/credentials: a secret has at most %d bytes, found %zu", SECRET_MAX, k->text.n);
     TRY(sql_secret_get(a, s->sql, k->warehouse, k->name, &k->was, err));
     struct str sealed = secret_seal(a, s->ring, about(a, k->warehouse, k->name), k->text);
     return sql_secret_put(s->sql, k->warehouse, k->name, sealed, err);

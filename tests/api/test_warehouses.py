@@ -440,6 +440,19 @@ def test_members_of_other_credentials(api, house, store):
     assert planted not in api.get(ROOT).ok().body.decode() + str(api.server.sql("SELECT profile FROM warehouse"))
 
 
+@pytest.mark.parametrize("store", ["s3", "gcs", "adls"])
+def test_secrets_that_are_too_long(api, server, store):
+    """A line of text instead of a dead server, on a new warehouse and on one that is there; nothing is left."""
+    long = secrets.token_hex(40_000)
+    credentials = {"s3": {"access-key-id": "a", "secret-access-key": long}, "adls": {"account-key": long},
+                   "gcs": {"service-account-key": {"client_email": "b@c.iam", "private_key": long}}}[store]
+    body = {"name": "long", "active": False, "base-location": BASES[store],
+            "storage": {"type": store, "region": "us-east-1"} if store == "s3" else {"type": store}}
+    api.post(ROOT, body | {"credentials": {"type": "static"} | credentials}).fails(400, contains="65536")
+    assert "long" not in [w["name"] for w in api.get(ROOT).ok().json["warehouses"]]
+    assert server.sql("SELECT count(*) FROM secret WHERE warehouse_id <> 0 AND length(sealed) > 65536") == [(0,)]
+
+
 def test_restart(api, server, house):
     """Keys are sealed in the database and open again."""
     make_table(api, house).ok()
