@@ -16,6 +16,7 @@
 #include "profile.h"
 #include "sql_warehouse.h"
 #include "store.h"
+#include "uuid.h"
 
 enum { BUCKETS = 256, FRESH_US = 2000000, PAGE = 100 };
 
@@ -258,9 +259,22 @@ static bool ask(struct warehouses *w, struct str named, struct catalog *was, str
     return ok;
 }
 
+/* A uuid in the one form that it is known by, whatever the case of its letters. */
+static struct str in_one_form(struct str named, char uuid[static UUID_TEXT])
+{
+    if (!uuid_is(named))
+        return named;
+    for (size_t i = 0; i < UUID_TEXT; i++) {
+        char c = named.p[i];
+        uuid[i] = (char)(c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c);
+    }
+    return (struct str){uuid, UUID_TEXT};
+}
+
 bool warehouses_find(struct warehouses *w, struct str named, struct catalog **out, struct err *err)
 {
     struct str asked = named;
+    char uuid[UUID_TEXT];
     bool fresh = false;
 
     while (named.n > 0 && named.p[named.n - 1] == '/')
@@ -269,6 +283,7 @@ bool warehouses_find(struct warehouses *w, struct str named, struct catalog **ou
         *out = catalog_ref(w->home);
         return true;
     }
+    named = in_one_form(named, uuid);
     AUTO(catalog_unref) struct catalog *known = take_known(w, named, &fresh);
     if (known && fresh) {
         *out = TAKE(known);

@@ -3,6 +3,8 @@ shows in another, and nothing is reached that the settings do not allow."""
 
 import base64
 import json
+import os
+import pathlib
 import secrets
 import subprocess
 import time
@@ -108,6 +110,25 @@ def test_found_by_name_id_and_base(api, house):
         api.get(f"/v1/{named}/namespaces").fails(404, "NoSuchWarehouseException")
     for named in (house["name"], house["id"]):
         assert api.get(f"{ROOT}/{named}").ok().json == house
+
+
+def test_ids_in_any_case_are_one_warehouse(api, house):
+    """However its letters are written: it is opened once, with one folder, or one thread that looks after its keys."""
+    def opened():
+        at = pathlib.Path(f"/proc/{api.server.process.pid}")
+        folder = house["base-location"].removeprefix("file://")
+        return len(list((at / "task").iterdir())) + sum(os.path.realpath(fd) == folder for fd in (at / "fd").iterdir())
+
+    def spelled(i):
+        letters = (c.upper() if c.isalpha() and i >> n & 1 else c for n, c in enumerate(house["id"]))
+        return "".join(letters)
+
+    make_table(api, house).ok()
+    before = opened()
+    for i in range(40):
+        api.get(f"/v1/{spelled(0x5b1d3 * (i + 1))}/namespaces/a/tables/t").ok()
+        api.get(f"/v1/config?warehouse={spelled(0x9e377 * (i + 1))}").ok()
+    assert opened() <= before + 3
 
 
 def test_list(api, house):
