@@ -52,6 +52,11 @@ void catalog_unref(struct catalog **cp)
     xfree(c);
 }
 
+bool catalog_is_last(const struct catalog *c)
+{
+    return atomic_load_explicit(&c->refs, memory_order_acquire) == 1;
+}
+
 struct sql *catalog_sql(const struct catalog *c)
 {
     return c->sql;

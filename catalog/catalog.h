@@ -29,7 +29,10 @@ struct catalog_conf {
 MUST bool catalog_new(const struct catalog_conf *conf, struct arena *a, struct store *store,
     struct catalog **out, struct err *err);
 struct catalog *catalog_ref(struct catalog *c);
+/* The last one closes the store, which may block. */
 void catalog_unref(struct catalog **c);
+/* Is there no other reference? Nobody can get one from nobody. */
+bool catalog_is_last(const struct catalog *c);
 
 struct sql *catalog_sql(const struct catalog *c);
 struct store *catalog_store(const struct catalog *c);

@@ -37,6 +37,7 @@ struct warehouses {
     struct catalog *home; /* the default one; a reference */
     pthread_rwlock_t lock;
     struct known *buckets[BUCKETS];
+    struct known *gone; /* replaced; their catalogs may be in use */
 };
 
 /* --- opening -----------------------------------------------------------------------------------
@@ -110,6 +111,17 @@ bool warehouses_open(const struct config *conf, struct sql *sql, struct secrets 
     return true;
 }
 
+/* Without the lock, in the slow lane. */
+static void free_all(struct known *list)
+{
+    while (list) {
+        struct known *k = list;
+        list = k->next;
+        catalog_unref(&k->catalog);
+        xfree(k);
+    }
+}
+
 void warehouses_close(struct warehouses **wp)
 {
     struct warehouses *w = TAKE(*wp);
@@ -117,6 +129,7 @@ void warehouses_close(struct warehouses **wp)
     if (!w)
         return;
     warehouses_forget(w);
+    free_all(w->gone);
     catalog_unref(&w->home);
     cache_free(&w->cache);
     pthread_rwlock_destroy(&w->lock);
@@ -144,10 +157,15 @@ static struct known *find_known(struct warehouses *w, struct str named)
     return NULL;
 }
 
-static void known_free(struct known *k)
+/* Until nobody else has a reference: to close a store waits for a request to a service of keys that
+ * is under way, which an event loop must not, and nobody under the lock. */
+static void retire(struct warehouses *w, struct known **at)
 {
-    catalog_unref(&k->catalog);
-    xfree(k);
+    struct known *k = *at;
+
+    *at = k->next;
+    k->next = w->gone;
+    w->gone = k;
 }
 
 static void remove_known(struct warehouses *w, struct str named)
@@ -159,8 +177,33 @@ static void remove_known(struct warehouses *w, struct str named)
         return;
     while (*at != k)
         at = &(*at)->next;
-    *at = k->next;
-    known_free(k);
+    retire(w, at);
+}
+
+/* Those that are in use no more. */
+static struct known *take_unused(struct warehouses *w)
+{
+    struct known *unused = NULL;
+
+    for (struct known **at = &w->gone; *at;) {
+        struct known *k = *at;
+        if (!catalog_is_last(k->catalog)) {
+            at = &k->next;
+            continue;
+        }
+        *at = k->next;
+        k->next = unused;
+        unused = k;
+    }
+    return unused;
+}
+
+static void free_unused(struct warehouses *w)
+{
+    pthread_rwlock_wrlock(&w->lock);
+    struct known *unused = take_unused(w);
+    pthread_rwlock_unlock(&w->lock);
+    free_all(unused);
 }
 
 static void add_known(struct warehouses *w, struct str named, struct catalog *c)
@@ -178,15 +221,13 @@ static void add_known(struct warehouses *w, struct str named, struct catalog *c)
 
 void warehouses_forget(struct warehouses *w)
 {
-    struct known *k;
-
     pthread_rwlock_wrlock(&w->lock);
     for (unsigned i = 0; i < BUCKETS; i++)
-        while ((k = w->buckets[i])) {
-            w->buckets[i] = k->next;
-            known_free(k);
-        }
+        while (w->buckets[i])
+            retire(w, &w->buckets[i]);
+    struct known *unused = take_unused(w);
     pthread_rwlock_unlock(&w->lock);
+    free_all(unused);
 }
 
 /* --- asking ------------------------------------------------------------------------------------
@@ -226,7 +267,9 @@ static void keep(struct warehouses *w, struct str named, struct catalog *c)
     remove_known(w, named);
     if (c)
         add_known(w, named, c);
+    struct known *unused = take_unused(w);
     pthread_rwlock_unlock(&w->lock);
+    free_all(unused);
 }
 
 static bool no_such(struct str named, struct err *err)
@@ -347,6 +390,7 @@ void warehouses_each(struct warehouses *w, void (*fn)(struct catalog *c, void *a
     struct err err = {0};
     size_t n = 0;
 
+    free_unused(w);
     fn(w->home, arg);
     do {
         struct str after = n > 0 ? page[n - 1].name : STR("");

@@ -2,7 +2,9 @@
 there. A victim stands on this machine and must not be asked anything."""
 
 import base64
+import concurrent.futures
 import secrets
+import time
 import urllib.parse
 
 import pytest
@@ -254,6 +256,30 @@ def test_the_servers_token_goes_to_named_hosts():
             answer = api.post(ROOT, body | {"storage": {"type": "gcs", member: "https://storage.example"}})
             answer.fails(403, contains=f"/storage/{member}")
             assert "the server's own token" in answer.error["message"]
+        api.close()
+
+
+def test_a_token_service_that_stalls_holds_up_nobody_else(store, identity, keys):
+    """While a warehouse whose keys come from there is closed, as all are when one is changed, the others are served."""
+    identity.life, identity.external_id = 4, identity.ANY
+    with started(f"{store.url} {identity.url}") as firn, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        api = Api(firn)
+        slow = described(keys, endpoint=store.url, **{"sts-endpoint": identity.url, "role-arn": identity.role})
+        slow = api.post(ROOT, slow).ok().json
+        other = api.post(ROOT, described(keys, endpoint=store.url) | {"name": "other", "base-location": "s3://bucket/b"})
+        api.post(f"/v1/{slow['id']}/namespaces", {"namespace": ["a"]}).ok()
+        identity.mode, asked = "stalls", len(identity.requests)
+        while len(identity.requests) == asked:  # it asks for new keys long before the old ones expire
+            time.sleep(0.05)
+        begun, longest = time.monotonic(), 0
+        change = pool.submit(lambda: Api(firn).post(f"{ROOT}/other", {"defaults": {"a": "b"}}).ok())
+        while not change.done():
+            if time.monotonic() > begun + 2:
+                identity.mode = "good"
+            at = time.monotonic()
+            api.get(f"/v1/{other.ok().json['id']}/namespaces").ok()
+            longest = max(longest, time.monotonic() - at)
+        assert longest < max(time.monotonic() - begun, 1) / 2
         api.close()
 
 
