@@ -76,75 +76,39 @@ void draft__note_properties(struct draft *d, struct at properties)
 
 /* -- Judging them ------------------------------------------------------------------------------ */
 
-struct places {
-    struct location *v;
-    size_t n, cap;
-};
+enum { NAMED_MAX = 100, ASKED_MAX = 1000, MANY = 100 };
 
-/* The files of a draft and where they may lie. The places are read once, at the first file: a
- * request may bring as many files as a table may have folders. */
-struct judging {
+/* Places of one draft on their way. There may be hundreds of thousands, mostly of few folders. */
+struct judge {
     struct arena *a;
     const struct catalog *c;
     const struct draft *d;
-    bool placed;
-    struct places own;   /* the table's location, as it was and as it will be */
-    struct places named; /* folders that the table has for files, as before */
+    struct arena *scratch;    /* of one place */
+    struct location own, was; /* the object's; absent: none */
+    struct location *folders; /* that properties name, as they will be and were; NULL: not read */
+    size_t n_folders;
+    struct sql_folder free; /* the one of the last file, if that may lie there */
+    size_t asked;           /* how often the database was */
 };
 
-static void add_place(struct arena *a, struct places *p, struct str folder)
+/* New files of one object among those of another would be taken for its own, and deleted with them
+ * in a purge. */
+static bool check_free(struct judge *j, struct str uri, struct err *err)
 {
     struct location at;
-    struct err ignored;
-    if (!folder.n || !location_parse(a, folder, &at, &ignored))
-        return;
-    if (p->n == p->cap) {
-        size_t cap = p->cap ? 2 * p->cap : 8;
-        struct location *v = ARENA_ARRAY(a, struct location, cap);
-        if (p->n)
-            memcpy(v, p->v, p->n * sizeof(*v));
-        p->v = v;
-        p->cap = cap;
-    }
-    p->v[p->n++] = at;
-}
-
-static void add_places(struct judging *j, const struct head *head)
-{
-    const char *key;
-    json_t *value;
-    add_place(j->a, &j->own, head->location);
-    json_object_foreach(json_lend(head->properties), key, value)
-    {
-        if (is_folder(str_from(key)))
-            add_place(j->a, &j->named, json_text(value));
-    }
-}
-
-static bool lies_in(const struct location *at, const struct places *p)
-{
-    for (size_t i = 0; i < p->n; i++)
-        if (location_within(at, &p->v[i]))
-            return true;
-    return false;
-}
-
-/* New files of one object among those of another would be taken for its own, and deleted with it.
- */
-static bool check_free(
-    struct arena *a, const struct catalog *c, struct str own, struct str uri, struct err *err)
-{
-    struct location at, mine;
     struct sql_place place;
     struct str ignored, other;
-    TRY(location_parse(a, uri, &at, err));
-    if (own.p && location_parse(a, own, &mine, err) && location_within(&at, &mine))
+    TRY(location_parse(j->scratch, uri, &at, err));
+    if (location_within(&at, &j->own))
         return true;
-    if (!place__check(a, c, uri, &ignored, &place, err)) {
+    if (!place__check(j->scratch, j->c, uri, &ignored, &place, err)) {
         err_clear(err); /* the base itself, in which no object lies */
         return true;
     }
-    if (!sql_place_live(a, c->sql, &place, &other, err))
+    if (j->asked++ == ASKED_MAX)
+        return err_set(err, ERR_INVALID_ARGUMENT,
+            "Invalid location: more than %d folders outside of the object's own", ASKED_MAX);
+    if (!sql_place_live(j->scratch, j->c->sql, &place, &other, err))
         return catalog__change_failed(err);
     if (!other.p || other.n > place.path.n) /* tables may lie in it */
         return true;
@@ -152,6 +116,59 @@ static bool check_free(
         "Invalid location: expected a folder of the object's own, found %.*s, which lies in the "
         "location of another table or view",
         STR_ARG(uri));
+}
+
+static bool lies_in_named(const struct judge *j, const struct location *at)
+{
+    for (size_t i = 0; i < j->n_folders; i++)
+        if (location_within(at, &j->folders[i]))
+            return true;
+    return false;
+}
+
+static bool read_folders(struct judge *j, const struct head *head, struct err *err)
+{
+    const char *key;
+    json_t *value;
+    struct err ignored;
+    size_t n = 0;
+    json_object_foreach(json_lend(head->properties), key, value)
+    {
+        if (!is_folder(str_from(key)))
+            continue;
+        if (n++ == NAMED_MAX)
+            return err_set(err, ERR_INVALID_ARGUMENT,
+                "More than %d properties of the table name folders (write.*.path)", NAMED_MAX);
+        if (location_parse(j->a, json_text(value), &j->folders[j->n_folders], &ignored))
+            j->n_folders++;
+    }
+    return true;
+}
+
+static bool need_folders(struct judge *j, const struct head *was, struct err *err)
+{
+    if (j->folders)
+        return true;
+    j->folders = ARENA_ARRAY(j->a, struct location, (size_t)2 * NAMED_MAX);
+    TRY(read_folders(j, &j->d->head, err));
+    return was->properties == j->d->head.properties || read_folders(j, was, err);
+}
+
+static bool is_last(const struct judge *j, const struct sql_folder *folder)
+{
+    return str_eq(j->free.authority, folder->authority) && str_eq(j->free.path, folder->path);
+}
+
+/* Files of one folder come together. */
+static bool check_folder_free(
+    struct judge *j, const struct location *at, struct str uri, struct err *err)
+{
+    struct sql_folder folder = folder_of_file(at);
+    if (is_last(j, &folder))
+        return true;
+    TRY(check_free(j, uri, err));
+    j->free = (struct sql_folder){arena_dup(j->a, folder.authority), arena_dup(j->a, folder.path)};
+    return true;
 }
 
 /* Where the table kept its metadata before, as its log tells, which is where manifest lists were
@@ -179,21 +196,17 @@ static bool lies_in_former(const struct location *at, const struct metadata *bas
 /* What a commit brings in was written by it: to the table's location, or to a folder that the
  * table has for that, as it was or as it will be. What comes with a file to be registered may have
  * a longer history. */
-static bool check_file(struct judging *j, struct str uri, struct err *err)
+static bool check_file(struct judge *j, struct str uri, struct err *err)
 {
     const struct draft *d = j->d;
+    const struct head *was = d->base ? metadata_head(d->base) : &d->head;
     struct location at;
-    TRY(location_parse(j->a, uri, &at, err));
-    if (!j->placed) {
-        add_places(j, &d->head);
-        if (d->base)
-            add_places(j, metadata_head(d->base));
-        j->placed = true;
-    }
-    if (lies_in(&at, &j->own))
+    TRY(location_parse(j->scratch, uri, &at, err));
+    if (location_within(&at, &j->own) || location_within(&at, &j->was))
         return true;
-    if (lies_in(&at, &j->named))
-        return check_free(j->a, j->c, d->head.location, uri, err);
+    TRY(need_folders(j, was, err));
+    if (lies_in_named(j, &at))
+        return check_folder_free(j, &at, uri, err);
     if (d->base && lies_in_former(&at, d->base)) /* who refreshes writes to the new place */
         return err_set(err, ERR_COMMIT_FAILED,
             "The table has moved since this commit was begun: expected a file in its location "
@@ -224,21 +237,29 @@ static bool check_property(const struct catalog *c, const char *name, struct err
         name);
 }
 
-static bool check_one(struct judging *j, const struct draft_uri *uri, struct err *err)
+static bool check_one(struct judge *j, const struct draft_uri *uri, struct err *err)
 {
     if (uri->of == DRAFT_PROPERTY)
         return check_property(j->c, uri->member, err);
-    if (!store_check_new(j->a, j->c->store, uri->uri, err))
+    if (!store_check_new(j->scratch, j->c->store, uri->uri, err))
         return err_as(err, ERR_INVALID_ARGUMENT);
-    return uri->of == DRAFT_URI_FILE ? check_file(j, uri->uri, err)
-                                     : check_free(j->a, j->c, j->d->head.location, uri->uri, err);
+    return uri->of == DRAFT_URI_FILE ? check_file(j, uri->uri, err) : check_free(j, uri->uri, err);
 }
 
 bool uris__check(struct arena *a, const struct catalog *c, const struct draft *d, struct err *err)
 {
-    struct judging j = {.a = a, .c = c, .d = d};
+    AUTO(arena_free) struct arena *scratch = d->uris.n > MANY ? arena_new() : NULL;
+    struct judge j = {.a = a, .c = c, .d = d, .scratch = scratch ? scratch : a};
+    struct err ignored;
+    if (d->uris.n == 0)
+        return true;
+    (void)!location_parse(a, d->head.location, &j.own, &ignored);
+    if (d->base)
+        (void)!location_parse(a, metadata_head(d->base)->location, &j.was, &ignored);
     for (size_t i = 0; i < d->uris.n; i++) {
         const struct draft_uri *uri = &d->uris.v[i];
+        if (scratch)
+            arena_reset(scratch);
         if (!check_one(&j, uri, err))
             return err_where(err, "%.*s/%s", STR_ARG(uri->where), uri->member);
     }

@@ -255,6 +255,28 @@ def test_files_of_others(api, ns, field):
     table.commit(around, naming(field, 1, f"{base}/{ns}/x", table.location)[0]).ok()
 
 
+def test_many_files_of_few_folders(api, ns):
+    """The database is asked once for a folder, and for no more than a thousand; properties name a hundred."""
+    table, apart = api.table(ns, properties=v1("manifests")), f"{api.store.base}/{ns}-d"
+
+    def files(number, *uris):
+        change = naming("manifests", number, uris[0], table.location)[0]
+        return change | {"snapshot": change["snapshot"] | {"manifests": uris}}
+
+    def folders(n):
+        return set_properties(**{f"write.x{i}.path": f"{apart}/x{i}" for i in range(n)})
+
+    table.apply(folders(100))
+    before = api.server.metric("firn_sql_statements_total")
+    table.apply(files(1, *(f"{apart}/x{i // 1000}/{i}" for i in range(3000))))
+    assert api.server.metric("firn_sql_statements_total") - before < 100
+    refused(table.commit(files(2, *(f"{apart}/x1/{i}/f" for i in range(1001)))), "more than 1000 folders")
+    table.apply({"action": "remove-properties", "removals": ["write.x0.path"]}, files(3, f"{apart}/x0/f", f"{apart}/x1/f"))
+    table.apply(folders(101))
+    refused(table.commit(files(4, f"{apart}/x1/f")), "More than 100 properties")
+    table.apply(files(5, f"{table.location}/f"))
+
+
 def test_a_log_tells_of_elsewhere(api, ns, bad):
     """Metadata that was written elsewhere and moved here, as Spark registers it: its log is left as it is, and
     nothing that it names is read or deleted."""
