@@ -47,10 +47,29 @@ static void put(struct log_line *l, const char *p, size_t n)
     l->n += n;
 }
 
+static size_t code(char out[static 8], unsigned c)
+{
+    static const char hex[] = "0123456789abcdef";
+    memcpy(out,
+        (char[]){'\\', 'u', hex[c >> 12 & 15], hex[c >> 8 & 15], hex[c >> 4 & 15], hex[c & 15]}, 6);
+    return 6;
+}
+
+/* The character of n bytes, if it is one that a terminal or a reader of lines obeys: C1 controls,
+ * ends of lines and paragraphs, directions of writing; else 0. */
+static unsigned obeyed(const unsigned char *p, size_t n)
+{
+    if (n == 2 && p[0] == 0xc2 && p[1] < 0xa0)
+        return p[1];
+    if (n != 3 || p[0] != 0xe2)
+        return 0;
+    unsigned c = 0x2000 | (p[1] & 0x3fU) << 6 | (p[2] & 0x3fU);
+    return (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ? c : 0;
+}
+
 /* The escaped form of what s begins with; *used is how many bytes of s it stands for. */
 static size_t escape(struct str s, char out[static 8], size_t *used)
 {
-    static const char hex[] = "0123456789abcdef";
     unsigned char c = (unsigned char)s.p[0];
     *used = 1;
     const char *shorts = "\nn\tt\rr\"\"\\\\";
@@ -60,18 +79,19 @@ static size_t escape(struct str s, char out[static 8], size_t *used)
         memcpy(out, (char[]){'\\', pair[1]}, 2);
         return 2;
     }
-    if (c < 0x20 || c == 0x7f) {
-        memcpy(out, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
-        return 6;
-    }
+    if (c < 0x20 || c == 0x7f)
+        return code(out, c);
     size_t n = str_utf8_char(s);
     if (!n) {
         /* U+FFFD for a byte that is no UTF-8; out is no text with a NUL at its end. */
         memcpy(out, "\xef\xbf\xbd", 3); /* NOLINT(bugprone-not-null-terminated-result) */
         return 3;
     }
-    memcpy(out, s.p, n);
     *used = n;
+    unsigned moves = obeyed((const unsigned char *)s.p, n);
+    if (moves)
+        return code(out, moves);
+    memcpy(out, s.p, n);
     return n;
 }
 

@@ -64,6 +64,25 @@ START_TEST(test_log_line__key_value)
 }
 END_TEST
 
+START_TEST(test_log_line__what_terminals_and_readers_of_lines_obey)
+{
+    static const char *const obeyed[][2] = {
+        {"\xc2\x80\xc2\x85\xc2\x9b\xc2\x9f",                         "\\u0080\\u0085\\u009b\\u009f"},
+        {"\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xae",                     "\\u2028\\u2029\\u202e"       },
+        {"\xe2\x81\xa6\xe2\x81\xa9",                                 "\\u2066\\u2069"              },
+        {"\xc2\xa0\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa",
+         "\xc2\xa0\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa"                                },
+    };
+    catch_stderr();
+    for (size_t i = 0; i < ARRAY_LEN(obeyed); i++) {
+        char expected[64];
+        one_line("k", str_from(obeyed[i][0]));
+        snprintf(expected, sizeof(expected), " k=\"%s\" n=-5\n", obeyed[i][1]);
+        ck_assert_ptr_nonnull(strstr(written(), expected));
+    }
+}
+END_TEST
+
 START_TEST(test_log_line__json)
 {
     catch_stderr();
@@ -232,6 +251,7 @@ int main(void)
     Suite *suite = suite_create("base/log");
     TCase *cases = tcase_create("base/log");
     tcase_add_test(cases, test_log_line__key_value);
+    tcase_add_test(cases, test_log_line__what_terminals_and_readers_of_lines_obey);
     tcase_add_test(cases, test_log_line__json);
     tcase_add_test(cases, test_log_line__the_time_follows_the_clock);
     tcase_add_test(cases, test_log_line__too_long_is_cut_and_stays_one_whole_line);
