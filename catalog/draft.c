@@ -12,7 +12,7 @@
 #include "update_priv.h"
 #include "uuid.h"
 
-enum { FRAGMENT_MAX = 1 << 30, TREE_CHAINS = 509, NAMED_MAX = 1000 };
+enum { FRAGMENT_MAX = 1 << 30, TREE_CHAINS = 512, NAMED_MAX = 1000 };
 
 struct draft_guess {
     struct draft_guess *older;
@@ -155,23 +155,36 @@ json_t *draft_refs(struct draft *d)
 /* -- Elements by id -----------------------------------------------------------------------------
  */
 
-/* Positions plus one, 0 where there is none; of two elements with one id the first. One that is
- * stale is room for the next. */
+/* Positions plus one, 0 where there is none; of two elements with one id the first. */
 struct draft_index {
+    bool holds; /* false: the array was changed, and the memory is kept for the next one */
+    uint64_t seed;
     size_t n, mask;
-    bool stale;
     uint32_t slots[];
 };
 
 enum { LOOKS_FEW = 16, INDEX_ROOM = 256 };
 
+/* Who chooses the ids must not choose the slots: the finalizer of MurmurHash3. */
+static size_t mixed(uint64_t h)
+{
+    h ^= h >> 33;
+    h *= UINT64_C(0xff51afd7ed558ccd);
+    h ^= h >> 33;
+    h *= UINT64_C(0xc4ceb9fe1a85ec53);
+    return (size_t)(h ^ h >> 33);
+}
+
 /* The slot with the id, or the free one where it belongs. */
-static uint32_t *index_slot(const struct draft *d, enum parts_kind kind, int64_t id)
+static uint32_t *index_slot(struct draft *d, enum parts_kind kind, int64_t id)
 {
     struct draft_index *x = d->index[kind];
-    size_t at = ((uint64_t)id * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
-    while (x->slots[at & x->mask] && d->parts[kind].v[x->slots[at & x->mask] - 1].id != id)
-        at++;
+    size_t at = mixed((uint64_t)id ^ x->seed);
+    for (; x->slots[at & x->mask]; at++) {
+        if (d->parts[kind].v[x->slots[at & x->mask] - 1].id == id)
+            break;
+        d->work++;
+    }
     return &x->slots[at & x->mask];
 }
 
@@ -187,29 +200,32 @@ static void index_add(struct draft *d, enum parts_kind kind, size_t i)
 static void index_make(struct draft *d, enum parts_kind kind)
 {
     size_t n = d->parts[kind].n, cap = INDEX_ROOM;
+    struct draft_index *x = d->index[kind];
     while (cap < 4 * n)
         cap *= 2;
-    struct draft_index *x = d->index[kind];
-    if (!x || x->mask + 1 < cap)
-        x = arena_alloc(d->arena, sizeof(*x) + cap * sizeof(x->slots[0]));
-    else
+    if (x && x->mask >= cap - 1)
         cap = x->mask + 1;
+    else
+        x = arena_alloc(d->arena, sizeof(*x) + cap * sizeof(x->slots[0]));
     memset(x, 0, sizeof(*x) + cap * sizeof(x->slots[0]));
+    uuid_random(&x->seed, sizeof(x->seed));
     x->mask = cap - 1;
+    x->holds = true;
     d->index[kind] = x;
+    d->work += n + cap / 16; /* to clear one is cheap, but not for nothing */
     for (size_t i = 0; i < n; i++)
         index_add(d, kind, i);
 }
 
-static bool index_fresh(const struct draft *d, enum parts_kind kind)
+static bool has_index(const struct draft *d, enum parts_kind kind)
 {
-    return d->index[kind] && !d->index[kind]->stale;
+    return d->index[kind] && d->index[kind]->holds;
 }
 
-static void index_drop(struct draft *d, enum parts_kind kind)
+static void index_forget(struct draft *d, enum parts_kind kind)
 {
     if (d->index[kind])
-        d->index[kind]->stale = true;
+        d->index[kind]->holds = false;
 }
 
 /* Room for one more, in an array of our own. */
@@ -231,7 +247,7 @@ struct parts *draft_own(struct draft *d, enum parts_kind kind)
 {
     if (!d->parts_own[kind])
         make_room(d, kind);
-    index_drop(d, kind);
+    index_forget(d, kind);
     return &d->parts[kind];
 }
 
@@ -241,9 +257,9 @@ struct part *draft_append(struct draft *d, enum parts_kind kind, struct part par
     struct parts *p = &d->parts[kind];
     part.added = true;
     p->v[p->n++] = part;
-    if (index_fresh(d, kind) && 2 * d->index[kind]->n > d->index[kind]->mask)
-        index_drop(d, kind);
-    else if (index_fresh(d, kind))
+    if (has_index(d, kind) && 2 * d->index[kind]->n > d->index[kind]->mask)
+        index_forget(d, kind);
+    else if (has_index(d, kind))
         index_add(d, kind, p->n - 1);
     return &p->v[p->n - 1];
 }
@@ -261,12 +277,13 @@ struct part *draft_find(struct draft *d, enum parts_kind kind, int64_t id)
 {
     struct parts *p = &d->parts[kind];
     /* Most requests look for one or two. */
-    if (index_fresh(d, kind) || ++d->looks[kind] > LOOKS_FEW) {
-        if (!index_fresh(d, kind))
+    if (has_index(d, kind) || ++d->looks[kind] > LOOKS_FEW) {
+        if (!has_index(d, kind))
             index_make(d, kind);
         uint32_t slot = *index_slot(d, kind, id);
         return slot ? &p->v[slot - 1] : NULL;
     }
+    d->work += p->n;
     for (size_t i = 0; i < p->n; i++) {
         if (p->v[i].id == id)
             return &p->v[i];
@@ -291,6 +308,7 @@ void draft_put(struct draft *d, enum parts_kind kind, struct part part)
 size_t draft_remove(struct draft *d, enum parts_kind kind, const struct id_list *sorted)
 {
     size_t i = 0, n, before = d->parts[kind].n;
+    d->work += before;
     while (i < before && !id_list_has_sorted(sorted, d->parts[kind].v[i].id))
         i++;
     if (i == before)
@@ -302,13 +320,6 @@ size_t draft_remove(struct draft *d, enum parts_kind kind, const struct id_list 
     }
     p->n = n;
     return before - n;
-}
-
-void draft_remove_at(struct draft *d, enum parts_kind kind, size_t i)
-{
-    struct parts *p = draft_own(d, kind);
-    p->n--;
-    memmove(p->v + i, p->v + i + 1, (p->n - i) * sizeof(*p->v));
 }
 
 void draft__log_snapshot(struct draft *d, int64_t snapshot_id, int64_t ms)
@@ -389,11 +400,31 @@ int64_t draft__resolve_guess(const struct draft *d, enum parts_kind kind, int64_
 
 /* -- Trees and texts --------------------------------------------------------------------------- */
 
+static struct draft_tree **chain_of(const struct draft *d, const char *text)
+{
+    return &d->trees[mixed((uintptr_t)text) & (d->tree_chains - 1)];
+}
+
+static void trees_grow(struct draft *d)
+{
+    struct draft_tree **old = d->trees;
+    size_t n = d->tree_chains;
+    d->tree_chains = n ? 4 * n : TREE_CHAINS;
+    d->trees = ARENA_ARRAY(d->arena, struct draft_tree *, d->tree_chains);
+    for (size_t i = 0; i < n; i++)
+        while (old[i]) {
+            struct draft_tree *t = old[i], **chain = chain_of(d, t->text);
+            old[i] = t->next;
+            t->next = *chain;
+            *chain = t;
+        }
+}
+
 const json_t *draft_tree(struct draft *d, const struct part *part)
 {
-    if (!d->trees)
-        d->trees = ARENA_ARRAY(d->arena, struct draft_tree *, TREE_CHAINS);
-    struct draft_tree **chain = &d->trees[((uintptr_t)part->p >> 4) % TREE_CHAINS];
+    if (d->n_trees >= d->tree_chains)
+        trees_grow(d);
+    struct draft_tree **chain = chain_of(d, part->p);
     for (const struct draft_tree *t = *chain; t; t = t->next) {
         if (t->text == part->p)
             return t->tree;
@@ -404,23 +435,23 @@ const json_t *draft_tree(struct draft *d, const struct part *part)
     t->tree = json_hold(d->arena, json_loadb(part->p, part->n, 0, NULL));
     t->next = *chain;
     *chain = t;
+    d->n_trees++;
     return t->tree;
 }
 
-static void release(void *arena)
+static void free_arena(void *a)
 {
-    struct arena *mine = arena;
+    struct arena *mine = a;
     arena_free(&mine);
 }
 
-/* Memory for a schema that was read: that of the one before. */
+/* For one schema at a time: with its names in full it may be much larger than its text. */
 static struct arena *schema_arena(struct draft *d)
 {
-    if (d->schema_arena)
-        arena_reset(d->schema_arena);
-    else
-        d->schema_arena = arena_hold(d->arena, arena_new(), release);
+    if (!d->schema_arena)
+        d->schema_arena = arena_hold(d->arena, arena_new(), free_arena);
     d->schema_text = NULL;
+    arena_reset(d->schema_arena);
     return d->schema_arena;
 }
 

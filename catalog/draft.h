@@ -52,7 +52,8 @@ struct draft {
     int64_t last_schema, last_spec, last_order, last_version;
     struct draft_guess *guesses; /* ids that the client expected for what it added */
     struct id_list added_snapshots;
-    struct id_list collected[PARTS_COUNT];  /* to be removed: by their removals, not yet done */
+    struct id_list collected[PARTS_COUNT];  /* by updates that remove, not yet removed */
+    json_t *collected_keys;                 /* the same of encryption keys; NULL: none */
     struct draft_index *index[PARTS_COUNT]; /* by id; NULL: none made yet */
     unsigned looks[PARTS_COUNT];            /* before there was one */
     struct id_list set_on_main;             /* snapshots some set-snapshot-ref put on main */
@@ -60,15 +61,17 @@ struct draft {
     struct id_list added_versions;
     struct part version_line; /* for the version log, at the end; p NULL: none */
     bool location_changed;
-    struct str location_at;      /* the JSON pointer to the new location */
-    bool bindings_changed;       /* current schema, default spec or default order */
-    struct draft_tree **trees;   /* what draft_tree parsed, by the address of the text */
+    struct str location_at;    /* the JSON pointer to the new location */
+    bool bindings_changed;     /* current schema, default spec or default order */
+    struct draft_tree **trees; /* what draft_tree parsed, by the address of the text */
+    size_t n_trees, tree_chains;
     json_t *known_fields;        /* ids of partition fields so far; NULL: not gathered yet */
     unsigned named[PARTS_COUNT]; /* how many elements this request named to be added */
     struct draft_uris uris;      /* what this request named */
     const char *schema_text;     /* the text that schema was read from */
     struct schema *schema;
-    struct arena *schema_arena; /* and where it lies; NULL: none was read yet */
+    struct arena *schema_arena; /* where it lies */
+    uint64_t work;              /* elements of long arrays that were passed over */
 };
 
 /* A working copy of base, or an empty table (format version given, everything else zero; a version
@@ -104,7 +107,6 @@ struct part *draft_find(struct draft *d, enum parts_kind kind, int64_t id);
 void draft_put(struct draft *d, enum parts_kind kind, struct part part);
 /* Removes the elements with these ids (sorted list); how many there were. */
 size_t draft_remove(struct draft *d, enum parts_kind kind, const struct id_list *sorted);
-void draft_remove_at(struct draft *d, enum parts_kind kind, size_t i);
 /* Own, changeable array of that kind. */
 struct parts *draft_own(struct draft *d, enum parts_kind kind);
 /* The tree of an element, parsed once into the arena's care; borrowed. NULL: valid text that

@@ -3,6 +3,8 @@
 #include "arena.h"
 #include "update_priv.h"
 
+enum { WORK_MAX = 300000000 };
+
 /* clang-format off */
 static const struct action {
     const char *name;
@@ -78,11 +80,20 @@ bool updates_known(const json_t *updates, enum metadata_kind kind, struct err *e
     return true;
 }
 
-/* Of several, the order does not matter. */
+/* Of these any number is carried out at once. */
 static bool collects(update_fn *apply)
 {
     return apply == update__remove_snapshots || apply == update__remove_statistics ||
-           apply == update__remove_partition_statistics;
+           apply == update__remove_partition_statistics || apply == update__remove_encryption_key;
+}
+
+/* A few thousand updates of a table with a few hundred thousand elements, whatever they are. */
+static bool check_work(const struct draft *d, struct err *err)
+{
+    return d->work <= WORK_MAX ||
+           err_set(err, ERR_INVALID_ARGUMENT,
+               "The updates of this table go through its metadata too often: send them in several "
+               "requests");
 }
 
 bool updates_apply(struct draft *d, const json_t *updates, struct err *err)
@@ -97,6 +108,7 @@ bool updates_apply(struct draft *d, const json_t *updates, struct err *err)
         if (!collects(action->apply[d->kind]))
             draft__remove_collected(d);
         TRY(action->apply[d->kind](d, at, err));
+        TRY(check_work(d, err));
     }
     draft__remove_collected(d);
     return true;

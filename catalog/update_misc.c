@@ -134,15 +134,19 @@ bool update__remove_properties(struct draft *d, struct at at, struct err *err)
     return true;
 }
 
-/* The position of a key, or the number of keys. */
-static size_t find_key(struct draft *d, struct str id)
+static struct str key_id(struct draft *d, const struct part *key)
+{
+    return json_text(json_object_get(draft_tree(d, key), "key-id"));
+}
+
+static bool has_key(struct draft *d, struct str id)
 {
     const struct parts *keys = &d->parts[PARTS_KEYS];
     size_t i = 0;
-    while (i < keys->n &&
-           !str_eq(json_text(json_object_get(draft_tree(d, &keys->v[i]), "key-id")), id))
+    d->work += keys->n;
+    while (i < keys->n && !str_eq(key_id(d, &keys->v[i]), id))
         i++;
-    return i;
+    return i < keys->n;
 }
 
 /* As Java's decoder takes it, which reads the metadata file later: the usual alphabet, nothing
@@ -175,7 +179,7 @@ bool update__add_encryption_key(struct draft *d, struct at at, struct err *err)
     TRY(at_str_opt(key, "encrypted-by-id", &by, err));
     if (at_has(key, "properties"))
         TRY(at_string_map(d->arena, key, "properties", &properties, err));
-    if (find_key(d, id) < d->parts[PARTS_KEYS].n)
+    if (has_key(d, id))
         return true;
     struct str text = draft_dump(d, key.json);
     draft_append(
@@ -188,10 +192,26 @@ bool update__remove_encryption_key(struct draft *d, struct at at, struct err *er
 {
     struct str id;
     TRY(at_str(at, "key-id", &id, err));
-    size_t i = find_key(d, id);
-    if (i == d->parts[PARTS_KEYS].n)
-        return true;
-    draft_remove_at(d, PARTS_KEYS, i);
-    draft_record(d);
+    if (!d->collected_keys)
+        d->collected_keys = json_hold(d->arena, json_object());
+    json_object_set_new(d->collected_keys, id.p, json_true());
     return true;
+}
+
+void draft__remove_keys(struct draft *d)
+{
+    if (json_object_size(d->collected_keys) == 0)
+        return;
+    struct parts *keys = draft_own(d, PARTS_KEYS);
+    size_t n = 0, before = keys->n;
+    d->work += before;
+    for (size_t i = 0; i < before; i++) {
+        struct str id = key_id(d, &keys->v[i]);
+        if (!id.p || !json_object_get(d->collected_keys, id.p))
+            keys->v[n++] = keys->v[i];
+    }
+    keys->n = n;
+    if (n < before)
+        draft_record(d);
+    json_object_clear(d->collected_keys);
 }

@@ -75,6 +75,7 @@ void draft__log_snapshot(struct draft *d, int64_t snapshot_id, int64_t ms);
 /* What removals of snapshots and statistics named so far goes now, in one pass: expiry sends
  * thousands of them, each with one id, those of a snapshot and of its statistics by turns. */
 void draft__remove_collected(struct draft *d);
+void draft__remove_keys(struct draft *d); /* a part of it */
 /* Each of these is compared with all that are there: a request may name so many and no more.
  * ERR_BAD_REQUEST. */
 MUST bool draft__count_named(struct draft *d, enum parts_kind kind, struct err *err);

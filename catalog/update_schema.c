@@ -89,6 +89,7 @@ static bool may_be_equal(const struct part *part, const json_t *schema)
 static const struct part *find_schema(struct draft *d, const json_t *schema)
 {
     const struct parts *all = &d->parts[PARTS_SCHEMAS];
+    d->work += 4 * all->n; /* their texts are read */
     for (size_t i = 0; i < all->n; i++) {
         if (may_be_equal(&all->v[i], schema) && schema_equal(draft_tree(d, &all->v[i]), schema))
             return &all->v[i];
@@ -114,14 +115,13 @@ bool draft__put_schema(
 
 bool update__add_schema(struct draft *d, struct at at, struct err *err)
 {
-    /* Full names may take much more than the schema's text, and a request may add many schemas. */
-    AUTO(arena_free) struct arena *scratch = arena_new();
+    AUTO(arena_free) struct arena *a = arena_new(); /* names in full may be much */
     struct at given;
     struct schema *s;
     TRY(draft__count_named(d, PARTS_SCHEMAS, err));
     TRY(at_object(d->arena, at, "schema", &given, err));
-    TRY(schema_read(scratch, given.json, given.pointer, &s, err));
-    TRY(schema_check_version(scratch, s, d->head.format_version, err));
+    TRY(schema_read(a, given.json, given.pointer, &s, err));
+    TRY(schema_check_version(a, s, d->head.format_version, err));
 
     /* The client's last-column-id is ignored: ids that were used once must never come back. */
     int64_t last_column_id = max(d->head.last_column_id, schema_highest_id(s));
@@ -208,16 +208,17 @@ static bool take_id(struct arena *a, json_t *taken, int64_t id)
  * over all specs (FORMAT: partition evolution). */
 static void give_field_ids(struct draft *d, json_t *fields)
 {
+    AUTO(arena_free) struct arena *a = arena_new();
     int64_t next = max(d->head.last_partition_id, 999);
     bool counts = d->head.format_version == 1;
     const json_t *known = counts ? NULL : known_fields(d);
-    json_t *taken = json_hold(d->arena, json_object());
+    json_t *taken = json_hold(a, json_object());
     for (size_t i = 0; i < json_array_size(fields); i++) {
         json_t *f = json_array_get(fields, i);
-        const char *key = counts ? NULL : field_key(d->arena, f);
+        const char *key = counts ? NULL : field_key(a, f);
         const json_t *same = key ? json_object_get(known, key) : NULL;
         int64_t id = counts ? 1000 + (int64_t)i : same ? json_integer_value(same) : PART_NONE;
-        while (id == PART_NONE || !take_id(d->arena, taken, id))
+        while (id == PART_NONE || !take_id(a, taken, id))
             id = ++next;
         json_object_set_new(f, "field-id", json_integer(id));
     }
@@ -288,6 +289,7 @@ static int64_t find_equal(struct draft *d, enum parts_kind kind, const json_t *t
     bool (*equal)(const json_t *a, const json_t *b))
 {
     const struct parts *all = &d->parts[kind];
+    d->work += all->n;
     for (size_t i = 0; i < all->n; i++) {
         const json_t *have = draft_tree(d, &all->v[i]);
         if (have && equal(have, tree))

@@ -306,6 +306,7 @@ static void drop_dangling_refs(struct draft *d, const struct id_list *gone)
     json_t *ref;
     void *next;
     bool any = false;
+    d->work += json_object_size(d->head.refs);
     json_object_foreach(d->head.refs, name, ref)
     {
         any = any || is_dangling(ref, gone);
@@ -328,27 +329,23 @@ bool update__remove_snapshots(struct draft *d, struct at at, struct err *err)
     return true;
 }
 
-/* What was collected of a kind, sorted. */
+/* Those that were collected, sorted; from now on there are none. */
 static struct id_list take_collected(struct draft *d, enum parts_kind kind)
 {
     struct id_list ids = d->collected[kind];
-    d->collected[kind].n = 0; /* what comes next finds the room */
+    d->collected[kind].n = 0; /* its memory is used again */
     id_list_sort(&ids);
     return ids;
-}
-
-static void remove_entries(struct draft *d, enum parts_kind kind)
-{
-    struct id_list ids = take_collected(d, kind);
-    if (ids.n && draft_remove(d, kind, &ids))
-        draft_record(d);
 }
 
 static void remove_snapshots(struct draft *d)
 {
     struct id_list ids = take_collected(d, PARTS_SNAPSHOTS), gone = {0};
     const struct parts *all = &d->parts[PARTS_SNAPSHOTS];
-    for (size_t i = 0; ids.n && i < all->n; i++) {
+    if (!ids.n)
+        return;
+    d->work += all->n;
+    for (size_t i = 0; i < all->n; i++) {
         if (id_list_has_sorted(&ids, all->v[i].id))
             id_list_add(d->arena, &gone, all->v[i].id);
     }
@@ -365,9 +362,14 @@ static void remove_snapshots(struct draft *d)
 
 void draft__remove_collected(struct draft *d)
 {
-    remove_entries(d, PARTS_STATISTICS);
-    remove_entries(d, PARTS_PARTITION_STATS);
+    static const enum parts_kind kinds[] = {PARTS_STATISTICS, PARTS_PARTITION_STATS};
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct id_list ids = take_collected(d, kinds[i]);
+        if (ids.n && draft_remove(d, kinds[i], &ids))
+            draft_record(d);
+    }
     remove_snapshots(d);
+    draft__remove_keys(d);
 }
 
 /* -- statistics -------------------------------------------------------------------------------- */

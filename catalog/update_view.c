@@ -16,14 +16,14 @@ enum { DIALECTS_MAX = 64 << 10, FIRST_VERSION = 1 };
  * already is not "the last one added". */
 bool update__add_view_schema(struct draft *d, struct at at, struct err *err)
 {
-    AUTO(arena_free) struct arena *scratch = arena_new();
+    AUTO(arena_free) struct arena *a = arena_new(); /* names in full may be much */
     struct at given;
     struct schema *s;
     int64_t id;
     bool added;
     TRY(draft__count_named(d, PARTS_SCHEMAS, err));
     TRY(at_object(d->arena, at, "schema", &given, err));
-    TRY(schema_read(scratch, given.json, given.pointer, &s, err));
+    TRY(schema_read(a, given.json, given.pointer, &s, err));
     TRY(draft__put_schema(d, given.json, &id, &added, err));
     if (added) {
         d->last_schema = id;
@@ -50,22 +50,30 @@ static bool is_sql(struct str type)
 struct dialects {
     struct str *v;
     size_t n;
+    json_t *set; /* the same, to look for one */
 };
+
+static struct dialects dialects_new(struct arena *a, size_t most)
+{
+    return (struct dialects){ARENA_ARRAY(a, struct str, most + 1), 0, json_hold(a, json_object())};
+}
 
 static bool dialects_have(const struct dialects *all, struct str dialect)
 {
-    for (size_t i = 0; i < all->n; i++) {
-        if (str_eq(all->v[i], dialect))
-            return true;
-    }
-    return false;
+    return json_object_get(all->set, dialect.p) != NULL;
+}
+
+static void dialects_add(struct dialects *all, struct str dialect)
+{
+    all->v[all->n++] = dialect;
+    json_object_set_new(all->set, dialect.p, json_true());
 }
 
 /* In lower case, each once, in the order of the representations. */
 static struct dialects dialects_of(struct arena *a, const json_t *version)
 {
     const json_t *list = json_object_get(version, "representations");
-    struct dialects all = {ARENA_ARRAY(a, struct str, json_array_size(list) + 1), 0};
+    struct dialects all = dialects_new(a, json_array_size(list));
     size_t i;
     json_t *r;
     json_array_foreach(list, i, r)
@@ -75,7 +83,7 @@ static struct dialects dialects_of(struct arena *a, const json_t *version)
             continue;
         struct str name = lower(a, json_text(dialect));
         if (!dialects_have(&all, name))
-            all.v[all.n++] = name;
+            dialects_add(&all, name);
     }
     return all;
 }
@@ -101,7 +109,7 @@ static bool check_representations(struct draft *d, struct at version, struct err
 static bool check_one_per_dialect(struct draft *d, const json_t *version, struct err *err)
 {
     const json_t *list = json_object_get(version, "representations");
-    struct dialects seen = {ARENA_ARRAY(d->arena, struct str, json_array_size(list) + 1), 0};
+    struct dialects seen = dialects_new(d->arena, json_array_size(list));
     size_t i;
     json_t *r;
     json_array_foreach(list, i, r)
@@ -111,7 +119,7 @@ static bool check_one_per_dialect(struct draft *d, const json_t *version, struct
             return err_set(err, ERR_INVALID_ARGUMENT,
                 "Invalid view version: Cannot add multiple queries for dialect %.*s",
                 STR_ARG(dialect));
-        seen.v[seen.n++] = dialect;
+        dialects_add(&seen, dialect);
     }
     return true;
 }
@@ -135,6 +143,7 @@ static int64_t version_id(struct draft *d, const json_t *version, int64_t schema
 {
     const struct parts *all = &d->parts[PARTS_VERSIONS];
     int64_t id = asked < FIRST_VERSION ? FIRST_VERSION : asked;
+    d->work += all->n;
     for (size_t i = 0; i < all->n; i++) {
         const struct part *v = &all->v[i];
         if (v->schema == schema && same_version(draft_tree(d, v), version))

@@ -548,12 +548,22 @@ static const struct effect {
      "'statistics-path':'q','file-size-in-bytes':2,'x':null}},"
      "{'action':'remove-partition-statistics','snapshot-id':10}]",
      "{'partition-statistics':[{'snapshot-id':20,'statistics-path':'q','file-size-in-bytes':2}]}"},
+    {"v2", "[{'action':'remove-statistics','snapshot-id':10},{'action':'set-statistics'," STATS(10) "},"
+     "{'action':'remove-statistics','snapshot-id':20},{'action':'set-statistics'," STATS(20) "},"
+     "{'action':'remove-snapshots','snapshot-ids':[30]},{'action':'remove-statistics','snapshot-id':20}]",
+     "{'statistics':[{'snapshot-id':10,'statistics-path':'p','file-size-in-bytes':1,"
+     "'file-footer-size-in-bytes':1,'blob-metadata':[]}]}"},
     /* Keys. */
     {"v3",
      "[{'action':'add-encryption-key','encryption-key':{'key-id':'k2','encrypted-key-metadata':"
      "'AA==','encrypted-by-id':null,'properties':{'a':'b'}}},"
      "{'action':'remove-encryption-key','key-id':'k1'}]",
      "{'encryption-keys':[{'key-id':'k2','encrypted-key-metadata':'AA==','properties':{'a':'b'}}]}"},
+    {"v3", "[{'action':'remove-encryption-key','key-id':'k1'},"
+     "{'action':'add-encryption-key','encryption-key':{'key-id':'k1','encrypted-key-metadata':'AA=='}},"
+     "{'action':'add-encryption-key','encryption-key':{'key-id':'k2','encrypted-key-metadata':'AA=='}},"
+     "{'action':'remove-encryption-key','key-id':'k2'}]",
+     "{'encryption-keys':[{'key-id':'k1','encrypted-key-metadata':'AA=='}]}"},
 };
 /* clang-format on */
 
