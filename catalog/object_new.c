@@ -291,8 +291,8 @@ static bool write_and_insert(const struct act *act, const struct ident *id, int6
     return true;
 }
 
-bool object__create(
-    const struct act *act, struct str ns, const json_t *body, struct loaded *out, struct err *err)
+bool object__create(const struct act *act, struct str ns, const struct sql_ns *room,
+    const json_t *body, struct loaded *out, struct err *err)
 {
     bool staged = act->kind == SQL_TABLE && json_is_true(json_object_get(body, "stage-create"));
     struct str unknown = {0};
@@ -301,12 +301,15 @@ bool object__create(
     struct draft *d;
     struct sql_place place;
     TRY(new_ident(act, ns, body, &id, err));
-    TRY(object__name_free(act, &id, staged ? NEW_STAGED : NEW_CREATE, &row, err));
+    if (!room) {
+        TRY(object__name_free(act, &id, staged ? NEW_STAGED : NEW_CREATE, &row, err));
+        room = row;
+    }
     TRY(act->kind == SQL_VIEW ? draft_create_view(act->a, body, unknown, &d, err)
                               : draft_create(act->a, body, unknown, &d, err));
-    TRY(new_location(act, row, id.name, body, d, &place, err));
+    TRY(new_location(act, room, id.name, body, d, &place, err));
     return staged ? create_staged(act, body, d, &place, out, err)
-                  : write_and_insert(act, &id, row->id, d, &place, out, err);
+                  : write_and_insert(act, &id, room->id, d, &place, out, err);
 }
 
 /* --- from a file -------------------------------------------------------------------------------

@@ -106,8 +106,8 @@ void object__leave_old_files(
 /* What table.h and view.h promise for each. */
 MUST bool object__load(const struct act *act, const struct ident *id, const struct sql_object *row,
     struct loaded *out, struct err *err);
-MUST bool object__create(
-    const struct act *act, struct str ns, const json_t *body, struct loaded *out, struct err *err);
+MUST bool object__create(const struct act *act, struct str ns, const struct sql_ns *room,
+    const json_t *body, struct loaded *out, struct err *err);
 MUST bool object__register(
     const struct act *act, struct str ns, const json_t *body, struct loaded *out, struct err *err);
 MUST bool object__commit(const struct act *act, const struct ident *id,

@@ -98,11 +98,12 @@ bool table_staged(struct arena *a, struct catalog *c, const struct ident *id, st
                         STR_ARG(ident_text(a, id)));
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a request and who sent it */
 bool table_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
-    const json_t *body, struct loaded *out, struct err *err)
+    const struct sql_ns *room, const json_t *body, struct loaded *out, struct err *err)
 {
     const struct act act = {a, c, by, SQL_TABLE};
-    return object__create(&act, ns, body, out, err);
+    return object__create(&act, ns, room, body, out, err);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): a request and who sent it */

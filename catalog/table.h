@@ -25,9 +25,10 @@ MUST bool table_locate(
  * ERR_NO_SUCH_NAMESPACE, ERR_UNAVAILABLE, and those of a list in the store. Slow lane. */
 MUST bool table_staged(struct arena *a, struct catalog *c, const struct ident *id, struct str uuid,
     struct str *location, struct err *err);
-/* createTable, staged or not, from its body. */
+/* createTable, staged or not, from its body. `room`: the namespace as it was looked up for this
+ * request, with nothing of the name in it, or NULL. */
 MUST bool table_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
-    const json_t *body, struct loaded *out, struct err *err);
+    const struct sql_ns *room, const json_t *body, struct loaded *out, struct err *err);
 /* updateTable: requirements and updates of the body, on an existing table or, with assert-create, a
  * new one. `row`: as it was looked up for this request, or NULL. `digest` identifies the request
  * (operation, object, principal, body). */

@@ -11,11 +11,12 @@ bool view_load(struct arena *a, struct catalog *c, const struct ident *id,
     return object__load(&act, id, row, out, err);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a request and who sent it */
 bool view_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
-    const json_t *body, struct loaded *out, struct err *err)
+    const struct sql_ns *room, const json_t *body, struct loaded *out, struct err *err)
 {
     const struct act act = {a, c, by, SQL_VIEW};
-    return object__create(&act, ns, body, out, err);
+    return object__create(&act, ns, room, body, out, err);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): a request and who sent it */

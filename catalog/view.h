@@ -12,8 +12,9 @@
 /* loadView, from the row that was looked up. */
 MUST bool view_load(struct arena *a, struct catalog *c, const struct ident *id,
     const struct sql_object *row, struct loaded *out, struct err *err);
+/* `room` as for table_create. */
 MUST bool view_create(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
-    const json_t *body, struct loaded *out, struct err *err);
+    const struct sql_ns *room, const json_t *body, struct loaded *out, struct err *err);
 /* replaceView: requirements and updates of the body; `row` and `digest` as for table_commit. */
 MUST bool view_replace(struct arena *a, struct catalog *c, const struct caller *by,
     const struct ident *id, const struct sql_object *row, const json_t *body, struct str digest,

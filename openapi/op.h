@@ -18,7 +18,14 @@ struct arena;
 enum op_method { OP_GET, OP_HEAD, OP_POST, OP_DELETE, OP_METHOD_COUNT };
 
 /* What a call needs to know from the database before its handler runs (x-lookup). */
-enum op_lookup { LOOKUP_NONE, LOOKUP_WAREHOUSE, LOOKUP_NAMESPACE, LOOKUP_TABLE, LOOKUP_VIEW };
+enum op_lookup {
+    LOOKUP_NONE,
+    LOOKUP_WAREHOUSE,
+    LOOKUP_NAMESPACE,
+    LOOKUP_TABLE,
+    LOOKUP_VIEW,
+    LOOKUP_ROOM /* the namespace, and whether the name in the body is free in it */
+};
 
 /* Which of the descriptions it comes from, as bits. */
 enum op_api { API_CATALOG = 1, API_MANAGEMENT = 2 };

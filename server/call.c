@@ -96,6 +96,11 @@ const struct sql_object *call_row(const struct call *c)
     return c->looked_up && !c->task.parked ? &c->found.object : NULL;
 }
 
+const struct sql_ns *call_room(const struct call *c)
+{
+    return c->looked_up && c->found.free ? &c->found.ns : NULL;
+}
+
 struct caller call_caller(struct call *c)
 {
     return (struct caller){

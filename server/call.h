@@ -151,6 +151,8 @@ struct str call_ns(const struct call *c);
 struct ident call_ident(const struct call *c);
 /* The row that was looked up; NULL if others may have changed it here since then. */
 const struct sql_object *call_row(const struct call *c);
+/* The namespace that was looked up, if the name in the body was free in it; NULL: not known. */
+const struct sql_ns *call_room(const struct call *c);
 /* Who asks, for catalog functions that change something. */
 struct caller call_caller(struct call *c);
 /* Hex. Two requests with this digest are one request sent twice: it covers the operation, path and

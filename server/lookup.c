@@ -76,6 +76,11 @@ static struct sql_key key_of(const struct call *c)
         key.name[0] = name->value;
         key.name[1] = name->plus;
     }
+    if (c->op->lookup == LOOKUP_ROOM && c->json) {
+        const json_t *given = json_object_get(c->json, "name");
+        key.kind = SQL_KEY_ROOM;
+        key.name[0] = (struct str){json_string_value(given), json_string_length(given)};
+    }
     return key;
 }
 

@@ -27,7 +27,7 @@ bool op_create_table(struct call *c)
 {
     struct caller by = call_caller(c);
     struct loaded t;
-    TRY(table_create(c->arena, c->catalog, &by, call_ns(c), c->json, &t, &c->err));
+    TRY(table_create(c->arena, c->catalog, &by, call_ns(c), call_room(c), c->json, &t, &c->err));
     const struct ident id = new_ident(c);
     return vending_reply(c, &id, &t, VARIANT_ALL);
 }

@@ -12,7 +12,7 @@ bool op_create_view(struct call *c)
 {
     struct caller by = call_caller(c);
     struct loaded v;
-    TRY(view_create(c->arena, c->catalog, &by, call_ns(c), c->json, &v, &c->err));
+    TRY(view_create(c->arena, c->catalog, &by, call_ns(c), call_room(c), c->json, &v, &c->err));
     return reply_loaded(c, &v, VARIANT_ALL);
 }
 

@@ -219,6 +219,30 @@ static bool has_plus(const struct call *c)
     return false;
 }
 
+bool stage_may_read(const struct call *c)
+{
+    return c->body.n <= FAST_BODY && !has_plus(c);
+}
+
+bool stage_read(struct call *c)
+{
+    if (parse_body(c))
+        return true;
+    c->ran_in = LANE_FAST;
+    c->started_us = clock_mono_us();
+    stage_fail(c);
+    return false;
+}
+
+/* A plus in a path has two readings, of which only the database knows the right one. The room for
+ * something new is looked for by the handler, if it is not known yet. */
+static bool needs_lookup(const struct call *c)
+{
+    bool other = c->op->lookup == LOOKUP_NONE || c->op->lookup == LOOKUP_ROOM;
+
+    return !c->looked_up && (!other || has_plus(c));
+}
+
 static struct str all_of(const struct call *c)
 {
     return arena_printf(c->arena, "%s%s", ERR_ALL(&c->err));
@@ -241,8 +265,7 @@ static bool run_slow(struct call *c)
 {
     if (!c->catalog && !find_warehouse(c))
         return not_begun(c);
-    /* A plus in a path has two readings, of which only the database knows the right one. */
-    if (!c->looked_up && (c->op->lookup != LOOKUP_NONE || has_plus(c)) && !lookup_now(c))
+    if (needs_lookup(c) && !lookup_now(c))
         return not_begun(c);
     return run_handler(c);
 }

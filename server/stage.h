@@ -13,6 +13,10 @@ MUST bool stage_head(struct call *c);
 /* Fast lane: runs the handler. False: it must go to the slow lane (would block). True: c->reply is
  * there, an error too. */
 bool stage_fast(struct call *c);
+/* May the worker read the body, ahead of the handler, for the name that is in it? */
+bool stage_may_read(const struct call *c);
+/* Does that. False: it is no good, and c->reply says so. */
+bool stage_read(struct call *c);
 /* Slow lane: lookup if it is missing, body, handler. c->reply is there afterwards. */
 void stage_slow(struct call *c);
 /* Slow lane: the next piece of an answer that has begun. */

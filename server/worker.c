@@ -173,6 +173,12 @@ static enum http_next start(void *owner, struct call *c)
     case LOOKUP_TABLE:
     case LOOKUP_VIEW:
         break;
+    case LOOKUP_ROOM:
+        if (!stage_may_read(c))
+            return proceed(c);
+        if (!stage_read(c))
+            return HTTP_REPLY;
+        break;
     }
     lookup_add(w->lookup, c);
     return HTTP_WAIT;

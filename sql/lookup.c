@@ -66,7 +66,7 @@ static void add_probe(struct sql_lookup *l, size_t key, unsigned reading)
     struct probe p = {.key = key, .reading = reading};
 
     p.ns = k->ns[reading].p ? k->ns[reading] : k->ns[0];
-    if (k->kind == SQL_KEY_OBJECT)
+    if (k->kind != SQL_KEY_NAMESPACE)
         p.name = k->name[reading].p ? k->name[reading] : k->name[0];
     bool same = reading > 0 && str_eq(p.ns, k->ns[0]) &&
                 (k->kind == SQL_KEY_NAMESPACE || str_eq(p.name, k->name[0]));
@@ -147,15 +147,29 @@ static void accept_ns(struct sql_found *f, const struct probe *p, struct sql_ns 
     f->ns = ns;
 }
 
-static void accept_row(
-    struct sql_found *found, const struct probe *p, const struct rows *r, size_t row)
+static void accept_room(
+    struct sql_found *f, const struct probe *p, struct sql_ns ns, struct str taken_by)
 {
+    if (f->ns_found)
+        return;
+    f->free = !taken_by.p;
+    accept_ns(f, p, ns);
+}
+
+static void accept_row(struct sql_lookup *l, struct sql_found *found, const struct probe *p,
+    const struct rows *r, size_t row)
+{
+    const struct sql_ns ns = {.id = rows_i64(r, row, LOOKUP_NAMESPACE),
+        .version = rows_i64(r, row, LOOKUP_VERSION),
+        .path = rows_str(r, row, LOOKUP_PATH),
+        .properties = rows_str(r, row, LOOKUP_PROPERTIES)};
+
     if (!p->name.p) {
-        accept_ns(&found[p->key], p,
-            (struct sql_ns){.id = rows_i64(r, row, LOOKUP_NAMESPACE),
-                .version = rows_i64(r, row, LOOKUP_VERSION),
-                .path = rows_str(r, row, LOOKUP_PATH),
-                .properties = rows_str(r, row, LOOKUP_PROPERTIES)});
+        accept_ns(&found[p->key], p, ns);
+        return;
+    }
+    if (l->keys[p->key].kind == SQL_KEY_ROOM) {
+        accept_room(&found[p->key], p, ns, rows_str(r, row, LOOKUP_ID));
         return;
     }
     accept_object(&found[p->key], p,
@@ -177,7 +191,7 @@ static void accept_batch(struct sql_lookup *l, const struct rows *r, struct sql_
     }
     for (size_t i = 0; i < l->probes_n; i++)
         if (row_of[i] > 0)
-            accept_row(found, &l->probes[i], r, row_of[i] - 1);
+            accept_row(l, found, &l->probes[i], r, row_of[i] - 1);
 }
 
 /* Engines whose statements wait for nobody: one by one. */
@@ -186,7 +200,10 @@ static bool probe_now(struct arena *a, struct sql_lookup *l, const struct probe 
 {
     const struct param params[] = {
         number_param(l->keys[p->key].warehouse), text_param(p->ns), text_param(p->name)};
-    const struct request r = {.stmt = p->name.p ? STMT_OBJECT_GET : STMT_NS_GET,
+    bool room = l->keys[p->key].kind == SQL_KEY_ROOM;
+    const struct request r = {.stmt = room        ? STMT_OBJECT_ROOM
+                                      : p->name.p ? STMT_OBJECT_GET
+                                                  : STMT_NS_GET,
         .params = params,
         .deadline_us = l->since_us + SQL_READ_US};
     struct rows rows;
@@ -194,7 +211,14 @@ static bool probe_now(struct arena *a, struct sql_lookup *l, const struct probe 
     TRY(sql__exec(a, l->db, &r, &rows, err));
     if (rows.n == 0)
         return true;
-    if (!p->name.p)
+    if (room)
+        accept_room(&found[p->key], p,
+            (struct sql_ns){.id = rows_i64(&rows, 0, OBJECT_ROOM_ID),
+                .version = rows_i64(&rows, 0, OBJECT_ROOM_VERSION),
+                .path = rows_str(&rows, 0, OBJECT_ROOM_PATH),
+                .properties = rows_str(&rows, 0, OBJECT_ROOM_PROPERTIES)},
+            rows_str(&rows, 0, OBJECT_ROOM_KIND));
+    else if (!p->name.p)
         accept_ns(&found[p->key], p,
             (struct sql_ns){.id = rows_i64(&rows, 0, NS_GET_ID),
                 .version = rows_i64(&rows, 0, NS_GET_VERSION),

@@ -8,15 +8,16 @@
  * kept); the first that exists wins. */
 struct sql_key {
     int64_t warehouse;
-    enum { SQL_KEY_NAMESPACE, SQL_KEY_OBJECT } kind;
+    enum { SQL_KEY_NAMESPACE, SQL_KEY_OBJECT, SQL_KEY_ROOM } kind;
     struct str ns[2];
-    struct str name[2]; /* SQL_KEY_OBJECT */
+    struct str name[2]; /* of the object, or what a new one is to have */
 };
 struct sql_found {
     bool ns_found;
     unsigned reading;         /* index of the reading that was found */
-    struct sql_ns ns;         /* SQL_KEY_NAMESPACE and ns_found */
-    struct sql_object object; /* id 0: there is none */
+    struct sql_ns ns;         /* SQL_KEY_NAMESPACE and ns_found, or free */
+    bool free;                /* SQL_KEY_ROOM: nothing has the name in the namespace */
+    struct sql_object object; /* SQL_KEY_OBJECT; id 0: there is none */
 };
 
 /* The connection of one worker. Never blocks after sql_lookup_open (slow lane) returned. On SQLite

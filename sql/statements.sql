@@ -694,11 +694,12 @@ UPDATE job SET position = $3 WHERE warehouse_id = $1 AND name = $2 RETURNING due
 
 -- --- the fast lane ------------------------------------------------------------------------------
 
--- All keys of a turn. A key without a name asks for the namespace. LATERAL with a limit: always one
--- index probe for each key, whatever the planner thinks of the tables' sizes.
+-- All keys of a turn. A key without a name asks for the namespace, and so does one whose name is
+-- free: something may be made there. LATERAL with a limit: always one index probe for each key,
+-- whatever the planner thinks of the tables' sizes.
 -- name: lookup.pg (warehouses, paths, names) -> i, namespace, version, path, properties, id, kind, uuid, location, metadata_location
 SELECT k.i, n.id AS namespace, n.version, n.path,
-    CASE WHEN k.name IS NULL THEN n.properties END AS properties,
+    CASE WHEN o.id IS NULL THEN n.properties END AS properties,
     o.id, o.kind, o.uuid, o.location, o.metadata_location
 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]))
     WITH ORDINALITY AS k (warehouse_id, path, name, i)

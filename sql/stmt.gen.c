@@ -1428,7 +1428,7 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .name = "lookup",
         .text[ENGINE_PG] =
             "SELECT k.i, n.id AS namespace, n.version, n.path,\n"
-            "    CASE WHEN k.name IS NULL THEN n.properties END AS properties,\n"
+            "    CASE WHEN o.id IS NULL THEN n.properties END AS properties,\n"
             "    o.id, o.kind, o.uuid, o.location, o.metadata_location\n"
             "FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS TEXT[]), CAST($3 AS TEXT[]))\n"
             "    WITH ORDINALITY AS k (warehouse_id, path, name, i)\n"

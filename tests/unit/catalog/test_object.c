@@ -86,7 +86,7 @@ static struct sql_object *made(void)
     bool created;
     must(sql_ns_create(
         arena, sql, catalog->warehouse.id, table.ns, STR("{}"), &change, &created, &err));
-    must(table_create(arena, catalog, &by, table.ns,
+    must(table_create(arena, catalog, &by, table.ns, NULL,
         body("{\"name\":\"t\",\"schema\":{\"type\":\"struct\",\"fields\":[]}}"), &out, &err));
     return looked_up();
 }

@@ -74,6 +74,28 @@ START_TEST(test_lookup__objects_and_namespaces_in_one_batch)
 }
 END_TEST
 
+START_TEST(test_lookup__room_for_something_new)
+{
+    struct fixture f;
+    struct sql_lookup *l;
+
+    start(&f, _i, &l);
+    struct sql_key keys[] = {
+        {.warehouse = f.warehouse, .kind = SQL_KEY_ROOM, .ns = {STR("n")},    .name = {STR("new")}},
+        {.warehouse = f.warehouse, .kind = SQL_KEY_ROOM, .ns = {STR("n")},    .name = {STR("a+b")}},
+        {.warehouse = f.warehouse, .kind = SQL_KEY_ROOM, .ns = {STR("none")}, .name = {STR("new")}},
+    };
+    struct sql_found *found = look_up(&f, l, keys, ARRAY_LEN(keys));
+    ck_assert(found[0].ns_found && found[0].free && found[0].ns.id > 0);
+    ck_str(found[0].ns.path, "n");
+    ck_str(found[0].ns.properties, "{}");
+    ck_assert(found[1].ns_found && !found[1].free);
+    ck_assert(!found[2].ns_found && !found[2].free);
+    sql_lookup_close(&l);
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(test_lookup__the_first_reading_that_exists_wins)
 {
     struct fixture f;
@@ -241,6 +263,7 @@ static void add(TCase *tc)
     int n = engines();
 
     tcase_add_loop_test(tc, test_lookup__objects_and_namespaces_in_one_batch, 0, n);
+    tcase_add_loop_test(tc, test_lookup__room_for_something_new, 0, n);
     tcase_add_loop_test(tc, test_lookup__the_first_reading_that_exists_wins, 0, n);
     tcase_add_loop_test(tc, test_lookup__names_that_look_like_syntax, 0, n);
     tcase_add_loop_test(tc, test_lookup__many_keys_and_many_batches, 0, n);
