@@ -1,14 +1,14 @@
-/* Swaps that several callers want to make at the same time become one statement: a transaction, a
- * flush and a round trip for all of them (PostgreSQL only).
+/* Swaps, or new objects, that several callers want to make at the same time become one statement: a
+ * transaction, a flush and a round trip for all of them (PostgreSQL only).
  *
- * One caller at a time is with the database. Those who come meanwhile wait in a queue, and when he
- * is back the first of them goes for all; so batches become as large as the database is slow, and
- * who is alone waits for nobody. A caller who has waited for a while goes all the same: the one
- * before may be stuck behind a lock.
+ * One caller at a time is with the database, for swaps one and for new objects another. Those who
+ * come meanwhile wait in a queue, and when he is back the first of them goes for all; so batches
+ * become as large as the database is slow, and who is alone waits for nobody. A caller who has
+ * waited for a while goes all the same: the one before may be stuck behind a lock.
  *
- * A batch settles only what it made. Every other swap is done again by its own caller alone: one
- * whose pointer moved, whose row somebody holds, that made the statement fail, or whose answer was
- * lost, of which it is then said that it may have been made. */
+ * A batch settles only what it made. Every other change is tried again by its own caller alone: one
+ * whose pointer moved, whose name is taken or whose row somebody holds, that made the statement
+ * fail, or whose answer was lost, of which it is then said that it may have been made. */
 #include "sql_priv.h"
 
 #include "clock.h"
@@ -23,7 +23,7 @@
 enum { BATCH_MAX = 64, PATIENCE_US = 5000 };
 
 struct waiter {
-    const struct sql_swap *swap;
+    const struct sql_write *write;
     /* Under the mutex. WAITS: in the queue. TAKEN, LEADS: out of it, and woken once, later. */
     enum { WAITS, TAKEN, LEADS } state;
     enum batch_end end; /* of one that was taken */
@@ -43,6 +43,16 @@ void batch_fini(struct batch *b)
     pthread_mutex_destroy(&b->mutex);
 }
 
+static struct batch *batch_of(struct sql *s, const struct sql_write *w)
+{
+    return w->swap ? &s->swaps : &s->inserts;
+}
+
+static const struct sql_change *by_of(const struct sql_write *w)
+{
+    return w->swap ? &w->swap->by : &w->by;
+}
+
 /* With the mutex held: out of the queue. */
 static struct waiter *take_first(struct batch *b)
 {
@@ -53,9 +63,9 @@ static struct waiter *take_first(struct batch *b)
     return w;
 }
 
-void batch_leave(struct sql *s)
+void batch_leave(struct sql *s, const struct sql_write *w)
 {
-    struct batch *b = &s->batch;
+    struct batch *b = batch_of(s, w);
 
     pthread_mutex_lock(&b->mutex);
     struct waiter *next = b->away == 1 ? take_first(b) : NULL;
@@ -70,12 +80,30 @@ void batch_leave(struct sql *s)
 
 /* --- one statement --- */
 
+/* All are of one kind. */
+static enum stmt params_of(
+    struct arena *a, struct waiter *const *w, size_t n, struct param out[static STMT_PARAMS_MAX])
+{
+    const struct sql_write *writes[BATCH_MAX];
+    const struct sql_swap *swaps[BATCH_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        writes[i] = w[i]->write;
+        swaps[i] = w[i]->write->swap;
+    }
+    if (w[0]->write->swap) {
+        swap_many_params(a, swaps, n, SWAP_WITH_KEYS, out);
+        return STMT_OBJECT_SWAP_MANY;
+    }
+    insert_many_params(a, writes, n, out);
+    return STMT_OBJECT_INSERT_MANY;
+}
+
 static bool send(struct sql *s, struct arena *a, struct waiter *const *w, size_t n, bool *unclear,
     struct rows *out)
 {
-    const struct sql_swap *swaps[BATCH_MAX];
     struct param p[STMT_PARAMS_MAX];
-    struct request r = {.stmt = STMT_OBJECT_SWAP_MANY,
+    struct request r = {.stmt = params_of(a, w, n, p),
         .params = p,
         .deadline_us = clock_mono_us() + SQL_WRITE_US,
         .effect = EFFECT_SWAP};
@@ -83,11 +111,9 @@ static bool send(struct sql *s, struct arena *a, struct waiter *const *w, size_t
     struct db *db;
 
     for (size_t i = 0; i < n; i++) {
-        swaps[i] = w[i]->swap;
-        int64_t until = swaps[i]->by.deadline_us;
+        int64_t until = by_of(w[i]->write)->deadline_us;
         r.deadline_us = until > 0 && until < r.deadline_us ? until : r.deadline_us;
     }
-    swap_many_params(a, swaps, n, SWAP_WITH_KEYS, p);
     if (!sql__take(s, DB_WRITE, &db, &ignored))
         return false;
     swap_faults_before();
@@ -99,15 +125,16 @@ static bool send(struct sql *s, struct arena *a, struct waiter *const *w, size_t
     return ok;
 }
 
+/* In the only column that both statements have. */
 static bool is_among(const struct rows *r, struct str token)
 {
     for (size_t row = 0; row < r->n; row++)
-        if (str_eq(rows_str(r, row, OBJECT_SWAP_MANY_TOKEN), token))
+        if (str_eq(rows_str(r, row, 0), token))
             return true;
     return false;
 }
 
-static void swap_together(struct sql *s, struct waiter *const *w, size_t n)
+static void make_together(struct sql *s, struct waiter *const *w, size_t n)
 {
     AUTO(arena_free) struct arena *a = arena_new();
     bool unclear = false;
@@ -115,9 +142,13 @@ static void swap_together(struct sql *s, struct waiter *const *w, size_t n)
     bool ok = send(s, a, w, n, &unclear, &made);
 
     for (size_t i = 0; i < n; i++) {
+        const struct sql_change *by = by_of(w[i]->write);
         w[i]->end = unclear ? BATCH_UNCLEAR : BATCH_OPEN;
-        if (ok && is_among(&made, w[i]->swap->by.token))
-            w[i]->end = BATCH_MADE;
+        if (!ok || !is_among(&made, by->token))
+            continue;
+        w[i]->end = BATCH_MADE;
+        if (by->idem)
+            by->idem->kept = true;
     }
 }
 
@@ -126,7 +157,7 @@ static void swap_together(struct sql *s, struct waiter *const *w, size_t n)
 /* For all who wait now, itself among them. */
 static enum batch_end lead(struct sql *s, struct waiter *self)
 {
-    struct batch *b = &s->batch;
+    struct batch *b = batch_of(s, self->write);
     struct waiter *all[BATCH_MAX] = {self};
     size_t n = 1;
 
@@ -138,8 +169,8 @@ static enum batch_end lead(struct sql *s, struct waiter *self)
     pthread_mutex_unlock(&b->mutex);
     if (n == 1)
         return BATCH_ALONE;
-    swap_together(s, all, n);
-    batch_leave(s);
+    make_together(s, all, n);
+    batch_leave(s, self->write);
     for (size_t i = 1; i < n; i++)
         sem_post(&all[i]->woken); /* it may be gone after that */
     return self->end;
@@ -183,10 +214,19 @@ static bool leads(struct batch *b, const struct waiter *w)
     return is;
 }
 
-enum batch_end batch_swap(struct sql *s, const struct sql_swap *swap)
+/* A batch is given up at the earliest deadline of those who are in it. */
+bool batch_takes(const struct sql *s, const struct sql_write *w)
 {
-    struct batch *b = &s->batch;
-    struct waiter self = {.swap = swap};
+    int64_t until = by_of(w)->deadline_us;
+
+    return sql__has(s, w->swap ? STMT_OBJECT_SWAP_MANY : STMT_OBJECT_INSERT_MANY) &&
+           (until == 0 || sql__outlasts_lock(until));
+}
+
+enum batch_end batch_make(struct sql *s, const struct sql_write *w)
+{
+    struct batch *b = batch_of(s, w);
+    struct waiter self = {.write = w};
 
     pthread_mutex_lock(&b->mutex);
     bool wait = b->away > 0;

@@ -38,7 +38,8 @@ static struct sql *sql_new(const struct sql_conf *conf, const struct driver *dri
     s->arena = arena_new();
     pthread_mutex_init(&s->mutex, NULL);
     thread_cond_init(&s->freed);
-    batch_init(&s->batch);
+    batch_init(&s->swaps);
+    batch_init(&s->inserts);
     pool_init(&s->pools[DB_READ], pool);
     pool_init(&s->pools[DB_WRITE], driver->engine == ENGINE_LITE ? 1 : pool);
     return s;
@@ -83,7 +84,8 @@ void sql_close(struct sql **sp)
         xfree(s->pools[i].idle);
     }
     s->driver->close(&s->home);
-    batch_fini(&s->batch);
+    batch_fini(&s->swaps);
+    batch_fini(&s->inserts);
     pthread_cond_destroy(&s->freed);
     pthread_mutex_destroy(&s->mutex);
     arena_free(&s->arena);

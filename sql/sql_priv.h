@@ -17,7 +17,7 @@ struct pool {
     unsigned idle_n, open_n, max;
 };
 
-/* batch.c: who waits to move a pointer together with others. */
+/* batch.c: who waits to make a change together with others. */
 struct batch {
     pthread_mutex_t mutex;
     TAILQ_HEAD(, waiter) queue;
@@ -35,7 +35,7 @@ struct sql {
     pthread_cond_t freed;
     struct pool pools[DB_ROLES];
     unsigned lost_n; /* closed because they broke: the next ones opened are reconnects */
-    struct batch batch;
+    struct batch swaps, inserts;
 };
 
 /* --- time and patience --- */
@@ -169,8 +169,9 @@ MUST bool idem_keep(
 /* What is kept of the answer to a request that made or moved a pointer. */
 struct str idem_answer(const struct sql_idem *k, struct str metadata_location);
 
-/* Makes the object in one statement. *made false: something is in the way, or the statement does
- * not fit; the transaction will tell. *unclear: one was sent before and its answer lost. */
+/* Makes the object in one statement, with those of others if there are any. *made false: something
+ * is in the way, or the statement does not fit; the transaction will tell. *unclear: one was sent
+ * before and its answer lost. */
 MUST bool object_insert_quick(struct sql *s, const struct sql_new_object *o,
     const struct sql_change *by, bool *made, bool *unclear, struct err *err);
 /* For what was unclear and then refused: it is certain that it was not made and never will be, or
@@ -201,17 +202,25 @@ void swap_faults_after(void);
  * would know what became of it. */
 bool sql__outlasts_lock(int64_t deadline_us);
 
+/* Everybody takes names in this order: negative, 0, positive. */
+int insert_order(const struct sql_new_object *x, const struct sql_new_object *y);
+/* Parameters of object_insert_many. */
+void insert_many_params(
+    struct arena *a, const struct sql_write *const *inserts, size_t n, struct param *out);
+
 void batch_init(struct batch *b);
 void batch_fini(struct batch *b);
 enum batch_end {
-    BATCH_MADE,
+    BATCH_MADE,    /* and so the request's key is kept */
     BATCH_OPEN,    /* not made so far: the caller goes on alone */
     BATCH_UNCLEAR, /* so, but it may have been made */
     BATCH_ALONE,   /* it is the caller's turn, nobody goes with him; then he calls batch_leave */
 };
-/* Swaps that one statement can make, on an engine that has object_swap_many. */
-enum batch_end batch_swap(struct sql *s, const struct sql_swap *swap);
-void batch_leave(struct sql *s);
+/* Has the engine a statement for many of these, and is there time for one? */
+bool batch_takes(const struct sql *s, const struct sql_write *w);
+/* Of what one statement can make. */
+enum batch_end batch_make(struct sql *s, const struct sql_write *w);
+void batch_leave(struct sql *s, const struct sql_write *w);
 
 /* sql_object_write; unclear: an earlier attempt may have been carried out. */
 MUST bool sql__write(struct sql *s, const struct sql_write *writes, size_t n, bool unclear,

@@ -245,6 +245,66 @@ INSERT INTO change
 SELECT $1, $15, object_id, 'create', $16, $17, $18, $19, $20 FROM placed
 RETURNING token
 
+-- New objects of several callers, each made or not made by itself: no row for one whose name is
+-- taken, whose folder has no row or one that is going, or that has something at, above or below its
+-- place. `ways`: the places and all folders above them, with their authorities. A token, a key or a
+-- place that is taken meanwhile, and a namespace that is gone, make the whole statement fail. LATERAL
+-- with a limit, as above.
+-- name: object_insert_many.pg (warehouses, ids, namespaces, names, kinds, uuids, locations, metadata_locations, authorities, places, folders, tokens, digests, principals, request_ids, times, keys, key_digests, statuses, answers, lifetimes, way_authorities, ways) -> token
+WITH barred AS (
+    SELECT l.authority, l.path || '/' AS path
+    FROM unnest(CAST($22 AS TEXT[]), CAST($23 AS TEXT[])) AS w (authority, path)
+    CROSS JOIN LATERAL (
+        SELECT x.authority, x.path, x.object_id FROM location x
+        WHERE x.authority = w.authority AND x.path = w.path LIMIT 1) l
+    WHERE l.object_id IS NOT NULL OR l.path = ANY (CAST($10 AS TEXT[]))
+), room AS (
+    SELECT k.*
+    FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS TEXT[]),
+        CAST($5 AS BIGINT[]), CAST($6 AS TEXT[]), CAST($7 AS TEXT[]), CAST($8 AS TEXT[]),
+        CAST($9 AS TEXT[]), CAST($10 AS TEXT[]), CAST($11 AS TEXT[]), CAST($12 AS TEXT[]),
+        CAST($13 AS TEXT[]), CAST($14 AS TEXT[]), CAST($15 AS TEXT[]), CAST($16 AS BIGINT[]),
+        CAST($17 AS TEXT[]), CAST($18 AS TEXT[]), CAST($19 AS BIGINT[]), CAST($20 AS TEXT[]),
+        CAST($21 AS BIGINT[]))
+        AS k (warehouse, id, namespace, name, kind, uuid, location, metadata_location, authority,
+            place, folder, token, digest, principal, request_id, at_ms, key, key_digest, status,
+            answer, lifetime_ms)
+    CROSS JOIN LATERAL (
+        SELECT f.path FROM location f
+        WHERE f.authority = k.authority AND f.path = k.folder AND f.object_id IS NULL
+        LIMIT 1 FOR KEY SHARE SKIP LOCKED) f
+    WHERE NOT EXISTS (SELECT 1 FROM barred b
+            WHERE b.authority = k.authority AND starts_with(k.place || '/', b.path))
+        AND (SELECT l.path FROM location l
+            WHERE l.authority = k.authority AND l.path > k.place || '/' AND l.path < k.place || '0'
+            LIMIT 1) IS NULL
+), made AS (
+    INSERT INTO object
+        (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location)
+    SELECT warehouse, id, namespace, name, kind, uuid, location, metadata_location FROM room
+    ON CONFLICT DO NOTHING
+    RETURNING warehouse_id, id
+), fresh AS (
+    SELECT room.* FROM made JOIN room ON room.warehouse = made.warehouse_id AND room.id = made.id
+), placed AS (
+    INSERT INTO location (authority, path, parent_path, warehouse_id, object_id)
+    SELECT authority, place, folder, warehouse, id FROM fresh
+), kept AS (
+    INSERT INTO idempotency
+        (warehouse_id, principal, request_key, digest, object_id, status, answer, expires_ms)
+    SELECT warehouse, coalesce(principal, ''), key, key_digest, id, status, answer,
+        now_ms() + lifetime_ms
+    FROM fresh WHERE key IS NOT NULL
+)
+INSERT INTO change
+    (warehouse_id, token, object_id, kind, metadata_location, digest, principal, request_id, at_ms)
+SELECT warehouse, token, id, 'create',
+    CASE WHEN substr(metadata_location, 1, length(location) + 1) = location || '/'
+        THEN substr(metadata_location, length(location) + 1) ELSE metadata_location END,
+    digest, principal, request_id, at_ms
+FROM fresh
+RETURNING token
+
 -- Why object_insert made no row.
 -- name: object_why (warehouse, path, name, uuid) -> namespace, kind, twin
 SELECT

@@ -26,6 +26,7 @@ static const char *const object_room_columns[] = {"id", "version", "path", "prop
 static const char *const object_by_id_columns[] = {"location", "metadata_location"};
 static const char *const object_insert_columns[] = {"id"};
 static const char *const object_insert_one_columns[] = {"token"};
+static const char *const object_insert_many_columns[] = {"token"};
 static const char *const object_why_columns[] = {"namespace", "kind", "twin"};
 static const char *const object_swap_one_columns[] = {"token"};
 static const char *const object_swap_keyed_columns[] = {"token"};
@@ -536,6 +537,66 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .params = 25,
         .columns = 1,
         .column_names = object_insert_one_columns,
+    },
+    [STMT_OBJECT_INSERT_MANY] = {
+        .name = "object_insert_many",
+        .text[ENGINE_PG] =
+            "WITH barred AS (\n"
+            "    SELECT l.authority, l.path || '/' AS path\n"
+            "    FROM unnest(CAST($22 AS TEXT[]), CAST($23 AS TEXT[])) AS w (authority, path)\n"
+            "    CROSS JOIN LATERAL (\n"
+            "        SELECT x.authority, x.path, x.object_id FROM location x\n"
+            "        WHERE x.authority = w.authority AND x.path = w.path LIMIT 1) l\n"
+            "    WHERE l.object_id IS NOT NULL OR l.path = ANY (CAST($10 AS TEXT[]))\n"
+            "), room AS (\n"
+            "    SELECT k.*\n"
+            "    FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS TEXT[]),\n"
+            "        CAST($5 AS BIGINT[]), CAST($6 AS TEXT[]), CAST($7 AS TEXT[]), CAST($8 AS TEXT[]),\n"
+            "        CAST($9 AS TEXT[]), CAST($10 AS TEXT[]), CAST($11 AS TEXT[]), CAST($12 AS TEXT[]),\n"
+            "        CAST($13 AS TEXT[]), CAST($14 AS TEXT[]), CAST($15 AS TEXT[]), CAST($16 AS BIGINT[]),\n"
+            "        CAST($17 AS TEXT[]), CAST($18 AS TEXT[]), CAST($19 AS BIGINT[]), CAST($20 AS TEXT[]),\n"
+            "        CAST($21 AS BIGINT[]))\n"
+            "        AS k (warehouse, id, namespace, name, kind, uuid, location, metadata_location, authority,\n"
+            "            place, folder, token, digest, principal, request_id, at_ms, key, key_digest, status,\n"
+            "            answer, lifetime_ms)\n"
+            "    CROSS JOIN LATERAL (\n"
+            "        SELECT f.path FROM location f\n"
+            "        WHERE f.authority = k.authority AND f.path = k.folder AND f.object_id IS NULL\n"
+            "        LIMIT 1 FOR KEY SHARE SKIP LOCKED) f\n"
+            "    WHERE NOT EXISTS (SELECT 1 FROM barred b\n"
+            "            WHERE b.authority = k.authority AND starts_with(k.place || '/', b.path))\n"
+            "        AND (SELECT l.path FROM location l\n"
+            "            WHERE l.authority = k.authority AND l.path > k.place || '/' AND l.path < k.place || '0'\n"
+            "            LIMIT 1) IS NULL\n"
+            "), made AS (\n"
+            "    INSERT INTO object\n"
+            "        (warehouse_id, id, namespace_id, name, kind, uuid, location, metadata_location)\n"
+            "    SELECT warehouse, id, namespace, name, kind, uuid, location, metadata_location FROM room\n"
+            "    ON CONFLICT DO NOTHING\n"
+            "    RETURNING warehouse_id, id\n"
+            "), fresh AS (\n"
+            "    SELECT room.* FROM made JOIN room ON room.warehouse = made.warehouse_id AND room.id = made.id\n"
+            "), placed AS (\n"
+            "    INSERT INTO location (authority, path, parent_path, warehouse_id, object_id)\n"
+            "    SELECT authority, place, folder, warehouse, id FROM fresh\n"
+            "), kept AS (\n"
+            "    INSERT INTO idempotency\n"
+            "        (warehouse_id, principal, request_key, digest, object_id, status, answer, expires_ms)\n"
+            "    SELECT warehouse, coalesce(principal, ''), key, key_digest, id, status, answer,\n"
+            "        CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) + lifetime_ms\n"
+            "    FROM fresh WHERE key IS NOT NULL\n"
+            ")\n"
+            "INSERT INTO change\n"
+            "    (warehouse_id, token, object_id, kind, metadata_location, digest, principal, request_id, at_ms)\n"
+            "SELECT warehouse, token, id, 'create',\n"
+            "    CASE WHEN substr(metadata_location, 1, length(location) + 1) = location || '/'\n"
+            "        THEN substr(metadata_location, length(location) + 1) ELSE metadata_location END,\n"
+            "    digest, principal, request_id, at_ms\n"
+            "FROM fresh\n"
+            "RETURNING token",
+        .params = 23,
+        .columns = 1,
+        .column_names = object_insert_many_columns,
     },
     [STMT_OBJECT_WHY] = {
         .name = "object_why",

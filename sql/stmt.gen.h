@@ -40,6 +40,7 @@ enum stmt {
     STMT_OBJECT_BY_ID, /* warehouse, id */
     STMT_OBJECT_INSERT, /* warehouse, id, path, name, kind, uuid, location, metadata_location, replaced */
     STMT_OBJECT_INSERT_ONE, /* warehouse, id, namespace, name, kind, uuid, location, metadata_location, authority, place, folder, upwards, low, high, token, relative, digest, principal, request_id, at_ms, key, key_digest, status, answer, lifetime_ms */
+    STMT_OBJECT_INSERT_MANY, /* warehouses, ids, namespaces, names, kinds, uuids, locations, metadata_locations, authorities, places, folders, tokens, digests, principals, request_ids, times, keys, key_digests, statuses, answers, lifetimes, way_authorities, ways */
     STMT_OBJECT_WHY, /* warehouse, path, name, uuid */
     STMT_OBJECT_SWAP_ONE, /* warehouse, id, old, new, token, digest, principal, request_id, at_ms */
     STMT_OBJECT_SWAP_KEYED, /* warehouse, id, old, new, token, digest, principal, request_id, at_ms, key, status, lifetime_ms */
@@ -123,6 +124,7 @@ enum { OBJECT_ROOM_ID, OBJECT_ROOM_VERSION, OBJECT_ROOM_PATH, OBJECT_ROOM_PROPER
 enum { OBJECT_BY_ID_LOCATION, OBJECT_BY_ID_METADATA_LOCATION };
 enum { OBJECT_INSERT_ID };
 enum { OBJECT_INSERT_ONE_TOKEN };
+enum { OBJECT_INSERT_MANY_TOKEN };
 enum { OBJECT_WHY_NAMESPACE, OBJECT_WHY_KIND, OBJECT_WHY_TWIN };
 enum { OBJECT_SWAP_ONE_TOKEN };
 enum { OBJECT_SWAP_KEYED_TOKEN };

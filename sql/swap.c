@@ -293,25 +293,16 @@ static bool swap_alone(struct sql *s, const struct sql_swap *sw, bool unclear,
 static bool swap_in_turn(
     struct sql *s, const struct sql_swap *sw, enum sql_swap_result *out, struct err *err)
 {
-    enum batch_end end = batch_swap(s, sw);
+    const struct sql_write w = {.swap = sw};
 
-    if (end == BATCH_MADE) {
-        if (sw->by.idem)
-            sw->by.idem->kept = true;
-        *out = SQL_SWAPPED;
-        return true;
-    }
-    bool ok = swap_alone(s, sw, end == BATCH_UNCLEAR, out, err);
+    if (!batch_takes(s, &w))
+        return swap_alone(s, sw, false, out, err);
+    enum batch_end end = batch_make(s, &w);
+    *out = SQL_SWAPPED;
+    bool ok = end == BATCH_MADE || swap_alone(s, sw, end == BATCH_UNCLEAR, out, err);
     if (end == BATCH_ALONE)
-        batch_leave(s);
+        batch_leave(s, &w);
     return ok;
-}
-
-/* A batch is given up at the earliest deadline of those who are in it. */
-static bool fits_batch(const struct sql *s, const struct sql_swap *sw)
-{
-    return sql__has(s, STMT_OBJECT_SWAP_MANY) &&
-           (sw->by.deadline_us == 0 || sql__outlasts_lock(sw->by.deadline_us));
 }
 
 bool sql_object_swap(struct sql *s, const struct sql_swap *swaps, size_t n,
@@ -320,6 +311,5 @@ bool sql_object_swap(struct sql *s, const struct sql_swap *swaps, size_t n,
     assert(lane_may_block() && n > 0);
     if (n > 1 || !fits_statement(s, &swaps[0]))
         return swap_several(s, swaps, n, false, out, err);
-    return fits_batch(s, &swaps[0]) ? swap_in_turn(s, &swaps[0], out, err)
-                                    : swap_alone(s, &swaps[0], false, out, err);
+    return swap_in_turn(s, &swaps[0], out, err);
 }

@@ -284,8 +284,7 @@ static int in_order(const void *a, const void *b)
         return x->swap ? -1 : 1;
     if (x->swap)
         return (x->swap->object > y->swap->object) - (x->swap->object < y->swap->object);
-    int ns = str_cmp(x->insert->ns, y->insert->ns);
-    return ns ? ns : str_cmp(x->insert->name, y->insert->name);
+    return insert_order(x->insert, y->insert);
 }
 
 /* All or none, so one token speaks for all; a mere look has none. */

@@ -85,6 +85,18 @@ def test_lost_reply_of_a_create_is_settled(firn):
     api.close()
 
 
+def test_lost_reply_of_creates_at_once_is_settled(firn):
+    """Whichever of them went in one statement: each is made once, and the one whose name is taken is refused."""
+    armed(firn, "SQL_SWAP_REPLY_LOST:3")[0].close()
+    names = [*(f"new{i}" for i in range(10)), "t"]
+    answers = in_parallel(len(names), lambda i: Api(firn).create(firn.ns, names[i]))
+    for answer in answers[:-1]:
+        answer.ok()
+    answers[-1].fails(409, "AlreadyExistsException")
+    assert sorted(Api(firn).names(firn.ns)) == sorted(names)
+    assert len(pointers(firn)) == len(names)
+
+
 def test_lost_reply_of_a_rename_and_a_drop_is_settled(firn):
     """The same for names: a client is not told 404 for what it has done itself."""
     api, _ = armed(firn, "SQL_SWAP_REPLY_LOST")
@@ -172,6 +184,29 @@ def test_death_in_a_create(firn, fault, applied):
     pointers(firn)
     answer = api.post(path, body).ok()
     assert answer.json["metadata"]["table-uuid"] == m["table-uuid"]
+    api.close()
+
+
+def test_death_among_creates(firn):
+    """Each is there whole or not at all, and all that were answered are."""
+    armed(firn, "SQL_SWAP_AFTER:2")[0].close()
+
+    def create(i):
+        try:
+            return Api(firn).create(firn.ns, f"new{i}").status
+        except (OSError, http.client.HTTPException):
+            return None
+
+    answers = in_parallel(8, create)
+    firn.process.wait(10 * SLOWNESS)
+    firn.process = None
+    api, _ = disarmed(firn)
+    there = api.names(firn.ns)
+    assert len(pointers(firn)) == len(there) >= 3
+    assert all(status is None or (status == 200 and f"new{i}" in there) for i, status in enumerate(answers)), answers
+    for i in range(8):
+        api.create(firn.ns, f"new{i}").expect(409 if f"new{i}" in there else 200)
+    pointers(firn)
     api.close()
 
 
