@@ -25,11 +25,10 @@ PARTS = (
     "this table, each file and each folder has a flush and an inode of its own, and 83 % of the server's time are these calls. "
     "syncfs would be one call for all (an eighth of the CPU), but waits for whatever else is being written on that disk.")
 FOLDERS = (
-    "SeaweedFS's catalog flushes nothing. On a store without flushes (null-create) the server takes 210 and PostgreSQL 360. Of "
-    "the server's part on files two thirds are the file system's: a file, three folders, four flushes; without a journal the "
-    "flush of the file writes nine blocks one after the other. Of PostgreSQL's insert 30 % are the commit, 32 % three rows with "
-    "eleven index entries and the looks around the place, 14 % the start of a plan with four writing parts, 7 % foreign keys. It "
-    "would take several creates in one statement, and folders that are made when a client first writes.")
+    "SeaweedFS's catalog flushes nothing. Creates that are ready together share a statement and a flush of PostgreSQL; on a store "
+    "that keeps nothing (null-create) that leaves the request, the body and its checks, a lookup, and in PostgreSQL three rows with "
+    "their index entries. The rest of the server's part is the file system's: a file, three folders, four flushes. Without a "
+    "journal the flush of the file writes nine blocks one after the other.")
 QUEUE = (
     "On one table commits take turns; each wakes the next, which finds PostgreSQL's session of another thread colder than a "
     "lone writer does.")
