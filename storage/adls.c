@@ -141,21 +141,6 @@ static bool adls_get(
     return get(s->adls, &call, out, err);
 }
 
-static bool adls_exists(struct store *s, const struct place *p, bool *out, struct err *err)
-{
-    TRY(need_key(p, err));
-    AUTO(arena_free) struct arena *a = arena_new();
-    AUTO(response_fini) struct fetch_response rs = {0};
-    struct adls_call call = call_for(s->adls, p, "HEAD");
-    TRY(adls__send(s->adls, a, &call, &rs, err));
-    if (rs.status == 404 && adls__code_is(&call, "ContainerNotFound"))
-        return adls__fail(s->adls, &call, &rs, err);
-    if (rs.status != 200 && rs.status != 404)
-        return adls__fail(s->adls, &call, &rs, err);
-    *out = rs.status == 200;
-    return true;
-}
-
 static bool adls_remove(struct store *s, const struct place *p, struct err *err)
 {
     TRY(need_key(p, err));
@@ -233,7 +218,6 @@ const struct store_ops store__adls_ops = {
     .get = adls_get,
     .put_new = adls_put_new,
     .remove = adls_remove,
-    .exists = adls_exists,
     .make_dir = NULL, /* those that there are come with their files */
     .list = adls__list,
     .vend = &vend__adls,

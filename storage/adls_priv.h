@@ -59,7 +59,6 @@ MUST bool adls__send(struct adls *s, struct arena *a, struct adls_call *call,
 /* The error for an answer that is not the hoped-for one; false. */
 bool adls__fail(const struct adls *s, const struct adls_call *call, const struct fetch_response *rs,
     struct err *err);
-bool adls__code_is(const struct adls_call *call, const char *code);
 
 /* adls_list.c */
 MUST bool adls__list(struct store *s, const struct place *p, struct entries *out, struct err *err);

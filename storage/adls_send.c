@@ -147,15 +147,10 @@ static bool attempt(struct adls *s, struct arena *a, struct adls_call *call,
 /* --- what the answer means ---------------------------------------------------------------------
  */
 
-bool adls__code_is(const struct adls_call *call, const char *code)
-{
-    return str_eq(call->code, str_from(code));
-}
-
 static bool code_among(const struct adls_call *call, const char *const *codes)
 {
     while (*codes)
-        if (adls__code_is(call, *codes++))
+        if (str_eq(call->code, str_from(*codes++)))
             return true;
     return false;
 }
@@ -165,8 +160,7 @@ static void read_error(struct arena *a, struct adls_call *call, const struct fet
     call->code = call->message = (struct str){NULL, 0};
     if (rs->status < 300)
         return;
-    call->code =
-        answer_code(fetch_header(rs, "x-ms-error-code")); /* of a HEAD too, which has no body */
+    call->code = answer_code(fetch_header(rs, "x-ms-error-code"));
     if (!call->code.p)
         call->code = xml_code(a, buf_view(&rs->body));
     struct str words = xml_words(a, buf_view(&rs->body), "Message");

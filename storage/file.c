@@ -344,21 +344,6 @@ static bool file_remove(struct store *s, const struct place *p, struct err *err)
     return file__fail(err, "delete", p->uri, errno);
 }
 
-static bool file_exists(struct store *s, const struct place *p, bool *out, struct err *err)
-{
-    (void)s;
-    AUTO(fd_close) int fd = file__open(p->root, p->rel, O_PATH);
-    struct stat st;
-    if (fd >= 0 && fstat(fd, &st) == 0) {
-        *out = S_ISREG(st.st_mode);
-        return true;
-    }
-    if (errno != ENOENT && errno != ENOTDIR)
-        return file__fail(err, "look for", p->uri, errno);
-    *out = false;
-    return true;
-}
-
 bool file__present(const struct place *p)
 {
     AUTO(fd_close) int fd = file__open(p->root, p->rel, O_PATH);
@@ -440,7 +425,6 @@ const struct store_ops store__file_ops = {
     .put_all = file__put_all,
     .put_first = file__put_first,
     .remove = file_remove,
-    .exists = file_exists,
     .make_dir = file_make_dir,
     .list = file_list,
 };

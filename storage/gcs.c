@@ -125,21 +125,6 @@ static bool gcs_get(
     return get(s->gcs, p, max, clock_mono_us() + s->gcs->deadline_us, out, err);
 }
 
-static bool gcs_exists(struct store *s, const struct place *p, bool *out, struct err *err)
-{
-    AUTO(arena_free) struct arena *a = arena_new_secret();
-    AUTO(response_fini) struct fetch_response rs = {0};
-    TRY(need_key(p, err));
-    struct gcs_call call = call_for(s->gcs, p, "GET");
-    call.path = object_path(a, p, "?fields=name");
-    TRY(gcs__send(s->gcs, a, &call, &rs, err));
-    *out = rs.status == 200;
-    if (rs.status == 200)
-        return true;
-    (void)gcs__fail(&call, &rs, err);
-    return err->kind == ERR_STORE_NOT_FOUND;
-}
-
 static bool gcs_remove(struct store *s, const struct place *p, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new_secret();
@@ -258,7 +243,6 @@ const struct store_ops store__gcs_ops = {
     .get = gcs_get,
     .put_new = gcs_put_new,
     .remove = gcs_remove,
-    .exists = gcs_exists,
     .make_dir = NULL, /* a bucket has no folders */
     .list = gcs__list,
     .vend = &vend__gcs,

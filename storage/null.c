@@ -35,13 +35,6 @@ static bool null_remove(struct store *s, const struct place *p, struct err *err)
     return true;
 }
 
-static bool null_exists(struct store *s, const struct place *p, bool *out, struct err *err)
-{
-    (void)s, (void)p, (void)err;
-    *out = false;
-    return true;
-}
-
 static bool null_list(struct store *s, const struct place *p, struct entries *out, struct err *err)
 {
     (void)s, (void)p, (void)out, (void)err;
@@ -54,6 +47,5 @@ const struct store_ops store__null_ops = {
     .get = null_get,
     .put_new = null_put_new,
     .remove = null_remove,
-    .exists = null_exists,
     .list = null_list,
 };

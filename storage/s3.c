@@ -212,12 +212,6 @@ static bool head(
     return true;
 }
 
-static bool s3_exists(struct store *s, const struct place *p, bool *out, struct err *err)
-{
-    TRY(need_key(p, err));
-    return head(s->s3, p, clock_mono_us() + s->s3->deadline_us, out, err);
-}
-
 static bool s3_remove(struct store *s, const struct place *p, struct err *err)
 {
     TRY(need_key(p, err));
@@ -463,7 +457,6 @@ const struct store_ops store__s3_ops = {
     .get = s3_get,
     .put_new = s3_put_new,
     .remove = s3_remove,
-    .exists = s3_exists,
     .make_dir = NULL, /* a bucket has no folders */
     .list = s3_list,
     .forget_condition = s3_forget_condition,

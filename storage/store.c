@@ -321,14 +321,6 @@ bool store_delete(struct store *s, struct str uri, struct err *err)
     return finish(p.root->ops->remove(s, &p, err), start);
 }
 
-bool store_exists(struct store *s, struct str uri, bool *out, struct err *err)
-{
-    struct place p;
-    int64_t start;
-    TRY(begin(s, uri, &p, &start, err));
-    return finish(p.root->ops->exists(s, &p, out, err), start);
-}
-
 bool store_make_dir(struct store *s, struct str uri, struct err *err)
 {
     struct place p;

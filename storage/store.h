@@ -171,7 +171,6 @@ MUST bool store_put_first(
     struct store *s, const struct store_file *f, const char *beside, struct err *err);
 /* Deleting what is not there succeeds. */
 MUST bool store_delete(struct store *s, struct str uri, struct err *err);
-MUST bool store_exists(struct store *s, struct str uri, bool *out, struct err *err);
 /* Folders a client expects below a new table (file: only; elsewhere nothing). */
 MUST bool store_make_dir(struct store *s, struct str uri, struct err *err);
 /* Never blocks long and is allowed in the fast lane: is the file there? file: only. */

@@ -76,7 +76,6 @@ struct store_ops {
     bool (*put_first)(struct store *s, const struct place *p, const struct store_file *f,
         const char *beside, struct err *err);
     bool (*remove)(struct store *s, const struct place *p, struct err *err);
-    bool (*exists)(struct store *s, const struct place *p, bool *out, struct err *err);
     bool (*make_dir)(struct store *s, const struct place *p, struct err *err);
     bool (*list)(struct store *s, const struct place *p, struct entries *out, struct err *err);
     /* From now on put_new looks first. NULL: a store that always honours the condition. */

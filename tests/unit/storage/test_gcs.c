@@ -260,19 +260,6 @@ START_TEST(test_gcs_delete__also_what_is_not_there)
 }
 END_TEST
 
-START_TEST(test_gcs_exists)
-{
-    bool there = false;
-    PLAY({.answer = ANSWER("200 OK", "", "{\"name\":\"x\"}")},
-        {.answer = FAILS("404 Not Found", "notFound")}, {.answer = FAILS("403 Forbidden", "x")});
-    ck_assert(store_exists(s, STR(OBJECT), &there, &err));
-    ck_assert(there && stub_saw(0, "GET /storage/v1/b/bucket/o/wh%2Ft%201%2Fm.json?fields=name "));
-    ck_assert(store_exists(s, STR(OBJECT), &there, &err));
-    ck_assert(!there);
-    ck_assert(!store_exists(s, STR(OBJECT), &there, &err));
-}
-END_TEST
-
 #define ITEM(name, size)                                                                           \
     "{\"name\":\"" name "\",\"size\":\"" size "\",\"updated\":\"2009-10-12T17:50:30.000Z\"}"
 
@@ -392,7 +379,6 @@ int main(void)
     tcase_add_test(tc, test_gcs_get__too_large);
     tcase_add_test(tc, test_gcs_get__kinds_of_errors);
     tcase_add_test(tc, test_gcs_delete__also_what_is_not_there);
-    tcase_add_test(tc, test_gcs_exists);
     tcase_add_test(tc, test_gcs_list__two_pages);
     tcase_add_test(tc, test_gcs_list__endings_limits_and_folders);
     tcase_add_test(tc, test_gcs_list__answers_that_make_no_sense);

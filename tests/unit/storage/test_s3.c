@@ -554,18 +554,6 @@ START_TEST(test_s3_delete__also_what_is_not_there)
 }
 END_TEST
 
-START_TEST(test_s3_exists__head)
-{
-    PLAY({.answer = PRESENT}, {.answer = FAILS("404 Not Found", "NoSuchKey")},
-        {.answer = "HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n"});
-    bool there = false;
-    ck_assert(store_exists(s, STR(OBJECT), &there, &err) && there);
-    ck_assert(store_exists(s, STR(OBJECT), &there, &err) && !there);
-    ck_assert(!store_exists(s, STR(OBJECT), &there, &err));
-    ck_assert_int_eq(err.kind, ERR_STORE_DENIED);
-}
-END_TEST
-
 #define PAGE_1                                                                                     \
     "<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>"            \
     "<NextContinuationToken>a/b+c&amp;d</NextContinuationToken>\n"                                 \
@@ -817,7 +805,6 @@ static void add_rest(TCase *tc)
     tcase_add_test(tc, test_s3__keys_of_the_file_are_read_again);
     tcase_add_test(tc, test_s3__bucket_itself_is_no_object);
     tcase_add_test(tc, test_s3_delete__also_what_is_not_there);
-    tcase_add_test(tc, test_s3_exists__head);
     tcase_add_test(tc, test_s3_list__two_pages);
     tcase_add_test(tc, test_s3_list__limit_ends_it);
     tcase_add_test(tc, test_s3_list__endings_and_folders);
