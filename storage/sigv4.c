@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { EXPIRES_MAX_S = 7 * 24 * 3600, TIME_TEXT = sizeof("20130524T000000Z"), USUAL = 1024 };
+enum { TIME_TEXT = sizeof("20130524T000000Z"), USUAL = 1024 };
 
 #define ALGORITHM "AWS4-HMAC-SHA256"
 
@@ -170,24 +170,23 @@ static bool is_s3(const struct sigv4_key *key)
     return str_eq(key->service, STR("s3"));
 }
 
-enum form { FORM_HEADER, FORM_QUERY };
-
 static struct signing signing_begin(
-    struct arena *a, const struct sigv4_key *key, const struct sigv4_request *rq, enum form form)
+    struct arena *a, const struct sigv4_key *key, const struct sigv4_request *rq)
 {
-    struct signing s = {.key = key, .rq = rq, .time = time_text(a, rq->now_ms)};
+    struct signing s = {.key = key,
+        .rq = rq,
+        .time = time_text(a, rq->now_ms),
+        .query = canonical_query(a, rq->query)};
     s.scope = scope_text(a, key, s.time);
     s.headers = ARENA_ARRAY(a, struct fetch_header, rq->n_headers + 4);
     add_header(a, &s, STR("host"), rq->host);
     for (size_t i = 0; i < rq->n_headers; i++)
         add_header(a, &s, rq->headers[i].name, rq->headers[i].value);
-    if (form == FORM_HEADER) {
-        add_header(a, &s, STR("x-amz-date"), s.time);
-        if (is_s3(key))
-            add_header(a, &s, STR("x-amz-content-sha256"), rq->payload_hash);
-        if (key->token.n > 0)
-            add_header(a, &s, STR("x-amz-security-token"), key->token);
-    }
+    add_header(a, &s, STR("x-amz-date"), s.time);
+    if (is_s3(key))
+        add_header(a, &s, STR("x-amz-content-sha256"), rq->payload_hash);
+    if (key->token.n > 0)
+        add_header(a, &s, STR("x-amz-security-token"), key->token);
     s.names = join_names(a, &s);
     return s;
 }
@@ -270,8 +269,7 @@ static bool check_input(
 struct str sigv4_canonical(
     struct arena *a, const struct sigv4_key *key, const struct sigv4_request *rq)
 {
-    struct signing s = signing_begin(a, key, rq, FORM_HEADER);
-    s.query = canonical_query(a, rq->query);
+    struct signing s = signing_begin(a, key, rq);
     return canonical_request(a, &s);
 }
 
@@ -279,8 +277,7 @@ bool sigv4_sign(struct arena *a, const struct sigv4_key *key, const struct sigv4
     struct fetch_header *out, size_t *n_out, struct err *err)
 {
     TRY(check_input(key, rq, err));
-    struct signing s = signing_begin(a, key, rq, FORM_HEADER);
-    s.query = canonical_query(a, rq->query);
+    struct signing s = signing_begin(a, key, rq);
     struct str sum = signature(a, &s);
     size_t n = 0;
     out[n++] = (struct fetch_header){STR("x-amz-date"), s.time};
@@ -293,29 +290,6 @@ bool sigv4_sign(struct arena *a, const struct sigv4_key *key, const struct sigv4
             STR_ARG(key->id), STR_ARG(s.scope), STR_ARG(s.names), STR_ARG(sum));
     out[n++] = (struct fetch_header){STR("authorization"), auth};
     *n_out = n;
-    return true;
-}
-
-bool sigv4_presign(struct arena *a, const struct sigv4_key *key, const struct sigv4_request *rq,
-    int expires_s, struct str *query_out, struct err *err)
-{
-    TRY(check_input(key, rq, err));
-    if (expires_s < 1 || expires_s > EXPIRES_MAX_S)
-        return err_set(err, ERR_INTERNAL, "cannot sign: valid for %d s, expected 1 to %d",
-            expires_s, EXPIRES_MAX_S);
-    struct signing s = signing_begin(a, key, rq, FORM_QUERY);
-    struct str credential = arena_printf(a, "%.*s/%.*s", STR_ARG(key->id), STR_ARG(s.scope));
-    struct str query = arena_printf(a,
-        "%.*s&X-Amz-Algorithm=" ALGORITHM
-        "&X-Amz-Credential=%.*s&X-Amz-Date=%.*s&X-Amz-Expires=%d&X-Amz-SignedHeaders=%.*s",
-        STR_ARG(rq->query), STR_ARG(str_pct_encode(a, credential, "")), STR_ARG(s.time), expires_s,
-        STR_ARG(str_pct_encode(a, s.names, "")));
-    if (key->token.n > 0)
-        query = arena_printf(a, "%.*s&X-Amz-Security-Token=%.*s", STR_ARG(query),
-            STR_ARG(str_pct_encode(a, key->token, "")));
-    s.query = canonical_query(a, query);
-    struct str sum = signature(a, &s);
-    *query_out = arena_printf(a, "%.*s&X-Amz-Signature=%.*s", STR_ARG(s.query), STR_ARG(sum));
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* AWS Signature Version 4, header and query form. No I/O, no clock: the caller gives the time. */
+/* AWS Signature Version 4, in headers. No I/O, no clock: the caller gives the time. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,9 +31,6 @@ struct sigv4_request {
  * authorization); at most 4. */
 MUST bool sigv4_sign(struct arena *a, const struct sigv4_key *key, const struct sigv4_request *rq,
     struct fetch_header *out, size_t *n_out, struct err *err);
-/* The query string of a presigned URL, signature last. */
-MUST bool sigv4_presign(struct arena *a, const struct sigv4_key *key,
-    const struct sigv4_request *rq, int expires_s, struct str *query_out, struct err *err);
 /* The canonical request, for tests and the debug log (holds no secret). */
 struct str sigv4_canonical(
     struct arena *a, const struct sigv4_key *key, const struct sigv4_request *rq);

@@ -50,11 +50,8 @@ static void take(struct arena *a, struct sigv4_case *c, struct str name, struct 
     if (str_eq(name, STR("header")))
         take_header(c, value);
     int64_t number = 0;
-    bool is_number = str_to_i64(value, &number);
-    if (is_number && str_eq(name, STR("time-ms")))
+    if (str_eq(name, STR("time-ms")) && str_to_i64(value, &number))
         c->request.now_ms = number;
-    if (is_number && str_eq(name, STR("expires-s")))
-        c->expires_s = number;
     if (str_eq(name, STR("key-hex")))
         c->request.path = arena_printf(a, "/%.*s", STR_ARG(sigv4_encode_path(a, unhex(a, value))));
 }

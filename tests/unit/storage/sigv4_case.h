@@ -12,7 +12,6 @@ struct sigv4_case {
     struct sigv4_key key;
     struct sigv4_request request;
     struct fetch_header headers[CASE_HEADERS];
-    int64_t expires_s;         /* 0: header form */
     struct str signed_headers; /* expected */
     struct str signature;      /* expected */
 };
