@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "base.h"
+#include "bucket.h"
 #include "clock.h"
 #include "source.h"
 #include "vend_priv.h"
@@ -86,13 +87,6 @@ static void adls_close(struct root *r)
     (void)r;
 }
 
-static bool need_key(const struct place *p, struct err *err)
-{
-    return *p->rel ||
-           err_set(err, ERR_STORE_BAD_URI,
-               "Invalid location: %.*s: a container, expected an object in it", STR_ARG(p->uri));
-}
-
 static struct adls_call call_for(struct adls *s, const struct place *p, const char *method)
 {
     return (struct adls_call){
@@ -104,38 +98,23 @@ static struct adls_call call_for(struct adls *s, const struct place *p, const ch
     };
 }
 
-static void response_fini(struct fetch_response *rs)
-{
-    buf_fini(&rs->body);
-}
-
-/* Without a length an answer that was cut off looks like a whole one. */
-static bool is_whole(const struct fetch_response *rs)
-{
-    return fetch_header(rs, "Content-Length").p || fetch_header(rs, "Transfer-Encoding").p;
-}
-
 static bool get(struct adls *s, struct adls_call *call, struct buf *out, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new();
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(fetch_response_fini) struct fetch_response rs = {0};
     TRY(adls__send(s, a, call, &rs, err));
     if (rs.status != 200)
         return adls__fail(s, call, &rs, err);
-    if (!is_whole(&rs))
-        return err_set(err, ERR_UNAVAILABLE,
-            "GET %.*s: the store's answer has no length, so it cannot be told complete",
-            STR_ARG(call->key));
-    buf_fini(out);
-    *out = rs.body;
-    rs.body = (struct buf){0};
-    return true;
+    return fetch_take_body(&rs, out) ||
+           err_set(err, ERR_UNAVAILABLE,
+               "GET %.*s: the store's answer has no length, so it cannot be told complete",
+               STR_ARG(call->key));
 }
 
 static bool adls_get(
     struct store *s, const struct place *p, size_t max, struct buf *out, struct err *err)
 {
-    TRY(need_key(p, err));
+    TRY(bucket_object(p, "a container", err));
     struct adls_call call = call_for(s->adls, p, "GET");
     call.max_body = max;
     return get(s->adls, &call, out, err);
@@ -143,9 +122,9 @@ static bool adls_get(
 
 static bool adls_remove(struct store *s, const struct place *p, struct err *err)
 {
-    TRY(need_key(p, err));
+    TRY(bucket_object(p, "a container", err));
     AUTO(arena_free) struct arena *a = arena_new();
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(fetch_response_fini) struct fetch_response rs = {0};
     struct adls_call call = call_for(s->adls, p, "DELETE");
     adls__header(&call, "x-ms-delete-snapshots", STR("include")); /* else one that has some stays */
     TRY(adls__send(s->adls, a, &call, &rs, err));
@@ -158,46 +137,28 @@ static bool adls_remove(struct store *s, const struct place *p, struct err *err)
 /* --- writing -----------------------------------------------------------------------------------
  */
 
-static bool same_bytes(struct str there, const struct str *pieces, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!str_starts(there, pieces[i]))
-            return false;
-        there = str_sub(there, pieces[i].n, there.n);
-    }
-    return there.n == 0;
-}
-
-/* The name is taken, and an attempt of ours went unanswered: was it ours? */
 static bool check_taken(
     struct adls *s, const struct place *p, const struct adls_call *put, struct err *err)
 {
     struct err why = {0};
     AUTO(buf_fini) struct buf there = {0};
-    if (put->uncertain) {
-        struct adls_call call = call_for(s, p, "GET");
-        call.deadline_us = put->deadline_us;
-        call.max_body = 1;
-        for (size_t i = 0; i < put->n_pieces; i++)
-            call.max_body += put->pieces[i].n;
-        if (get(s, &call, &there, &why)) {
-            if (same_bytes(buf_view(&there), put->pieces, put->n_pieces))
-                return true;
-        } else if (why.kind != ERR_TOO_LARGE) {
-            *err = why;
-            (void)err_as(err, ERR_UNAVAILABLE);
-            return err_wrap(err, "cannot tell who wrote %.*s", STR_ARG(p->uri));
-        }
-    }
-    return err_set(err, ERR_STORE_EXISTS, "%.*s exists already", STR_ARG(p->uri));
+    if (!put->uncertain)
+        return bucket_taken(p, err);
+    struct adls_call call = call_for(s, p, "GET");
+    call.deadline_us = put->deadline_us;
+    call.max_body = 1;
+    for (size_t i = 0; i < put->n_pieces; i++)
+        call.max_body += put->pieces[i].n;
+    bool read = get(s, &call, &there, &why);
+    return bucket_wrote(p, put->pieces, put->n_pieces, read ? &there : NULL, &why, err);
 }
 
 static bool adls_put_new(struct store *s, const struct place *p, const struct str *pieces, size_t n,
     const char *content_type, struct err *err)
 {
-    TRY(need_key(p, err));
+    TRY(bucket_object(p, "a container", err));
     AUTO(arena_free) struct arena *a = arena_new();
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(fetch_response_fini) struct fetch_response rs = {0};
     struct adls_call call = call_for(s->adls, p, "PUT");
     call.pieces = pieces;
     call.n_pieces = n;

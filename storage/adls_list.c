@@ -97,16 +97,11 @@ static void keep_objects(const struct page *page, const struct listing *l)
     }
 }
 
-static void response_fini(struct fetch_response *rs)
-{
-    buf_fini(&rs->body);
-}
-
 /* The page behind the marker; the first one when that is empty. */
 static bool fetch_page(struct adls *s, struct arena *a, const struct listing *l, struct str marker,
     struct page *page, struct err *err)
 {
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(fetch_response_fini) struct fetch_response rs = {0};
     struct adls_call call = {
         .method = "GET",
         .container = adls__place(l->place->at.authority).container,

@@ -394,3 +394,18 @@ struct str fetch_header(const struct fetch_response *r, const char *name)
             return r->headers[i].value;
     return (struct str){NULL, 0};
 }
+
+void fetch_response_fini(struct fetch_response *r)
+{
+    buf_fini(&r->body);
+}
+
+bool fetch_take_body(struct fetch_response *r, struct buf *out)
+{
+    if (!fetch_header(r, "Content-Length").p && !fetch_header(r, "Transfer-Encoding").p)
+        return false;
+    buf_fini(out);
+    *out = r->body;
+    r->body = (struct buf){0};
+    return true;
+}

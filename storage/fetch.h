@@ -34,7 +34,7 @@ struct fetch_response {
     int status; /* 0 never happens on success */
     struct fetch_header *headers;
     size_t n_headers;
-    struct buf body; /* caller: buf_fini */
+    struct buf body; /* caller: fetch_response_fini */
     /* Set on failure too: may a copy of the request have been acted on without an answer to it?
      * True also when a kept connection broke and the request was sent again on a new one. */
     bool may_have_arrived;
@@ -48,6 +48,10 @@ struct fetch_response {
 MUST bool fetch_do(
     struct arena *a, const struct fetch_request *rq, struct fetch_response *out, struct err *err);
 enum fetch_reach fetch_reach_of(enum store_reach reach);
+void fetch_response_fini(struct fetch_response *r);
+/* Moves the body to *out. False: no length came with it, so that one which was cut off would look
+ * like a whole one. */
+MUST bool fetch_take_body(struct fetch_response *r, struct buf *out);
 /* Header value by name without case; absent: p == NULL. */
 struct str fetch_header(const struct fetch_response *r, const char *name);
 /* Once at start and end of the process; from the start on SIGPIPE is ignored. */

@@ -4,6 +4,7 @@
 #include "answer.h"
 #include "arena.h"
 #include "base.h"
+#include "bucket.h"
 #include "clock.h"
 #include "digest.h"
 #include "vend_priv.h"
@@ -56,13 +57,6 @@ struct str gcs__bucket(const struct root *r)
     return str_sub(r->at.authority, skip, r->at.authority.n - skip);
 }
 
-static bool need_key(const struct place *p, struct err *err)
-{
-    return *p->rel ||
-           err_set(err, ERR_STORE_BAD_URI,
-               "Invalid location: %.*s: a bucket, expected an object in it", STR_ARG(p->uri));
-}
-
 /* An object's name is one part of the path, with its slashes encoded. */
 static struct str encoded(struct arena *a, const struct place *p)
 {
@@ -85,22 +79,11 @@ static struct str object_path(struct arena *a, const struct place *p, const char
     return arena_printf(a, "/storage/v1/b/%.*s/o/%.*s%s", STR_ARG(bucket), STR_ARG(name), query);
 }
 
-static void response_fini(struct fetch_response *rs)
-{
-    buf_fini(&rs->body);
-}
-
-/* Without a length an answer that was cut off looks like a whole one. */
-static bool is_whole(const struct fetch_response *rs)
-{
-    return fetch_header(rs, "Content-Length").p || fetch_header(rs, "Transfer-Encoding").p;
-}
-
 static bool get(struct gcs *gcs, const struct place *p, size_t max, int64_t deadline_us,
     struct buf *out, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new_secret();
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(fetch_response_fini) struct fetch_response rs = {0};
     struct gcs_call call = call_for(gcs, p, "GET");
     call.path = object_path(a, p, "?alt=media");
     call.max_body = max;
@@ -108,28 +91,24 @@ static bool get(struct gcs *gcs, const struct place *p, size_t max, int64_t dead
     TRY(gcs__send(gcs, a, &call, &rs, err));
     if (rs.status != 200)
         return gcs__fail(&call, &rs, err);
-    if (!is_whole(&rs))
-        return err_set(err, ERR_UNAVAILABLE,
-            "GET %.*s: the store's answer has no length, so it cannot be told complete",
-            STR_ARG(p->uri));
-    buf_fini(out);
-    *out = rs.body;
-    rs.body = (struct buf){0};
-    return true;
+    return fetch_take_body(&rs, out) ||
+           err_set(err, ERR_UNAVAILABLE,
+               "GET %.*s: the store's answer has no length, so it cannot be told complete",
+               STR_ARG(p->uri));
 }
 
 static bool gcs_get(
     struct store *s, const struct place *p, size_t max, struct buf *out, struct err *err)
 {
-    TRY(need_key(p, err));
+    TRY(bucket_object(p, "a bucket", err));
     return get(s->gcs, p, max, clock_mono_us() + s->gcs->deadline_us, out, err);
 }
 
 static bool gcs_remove(struct store *s, const struct place *p, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new_secret();
-    AUTO(response_fini) struct fetch_response rs = {0};
-    TRY(need_key(p, err));
+    AUTO(fetch_response_fini) struct fetch_response rs = {0};
+    TRY(bucket_object(p, "a bucket", err));
     struct gcs_call call = call_for(s->gcs, p, "DELETE");
     call.path = object_path(a, p, "");
     TRY(gcs__send(s->gcs, a, &call, &rs, err));
@@ -152,16 +131,6 @@ struct upload {
     bool uncertain;      /* a copy of ours may be there already */
 };
 
-static bool is_ours(const struct upload *u, struct str there)
-{
-    for (size_t i = 0; i < u->n; i++) {
-        if (!str_starts(there, u->pieces[i]))
-            return false;
-        there = str_sub(there, u->pieces[i].n, there.n);
-    }
-    return there.n == 0;
-}
-
 static size_t size_of(const struct upload *u)
 {
     size_t size = 0;
@@ -170,22 +139,14 @@ static size_t size_of(const struct upload *u)
     return size;
 }
 
-/* The name is taken, and an attempt of ours went unanswered: was it ours? */
 static bool check_taken(struct gcs *gcs, const struct upload *u, struct err *err)
 {
     struct err why = {0};
     AUTO(buf_fini) struct buf there = {0};
-    if (u->uncertain) {
-        if (get(gcs, u->p, size_of(u) + 1, u->deadline_us, &there, &why)) {
-            if (is_ours(u, buf_view(&there)))
-                return true;
-        } else if (why.kind != ERR_TOO_LARGE) {
-            *err = why;
-            (void)err_as(err, ERR_UNAVAILABLE);
-            return err_wrap(err, "cannot tell who wrote %.*s", STR_ARG(u->p->uri));
-        }
-    }
-    return err_set(err, ERR_STORE_EXISTS, "%.*s exists already", STR_ARG(u->p->uri));
+    if (!u->uncertain)
+        return bucket_taken(u->p, err);
+    bool read = get(gcs, u->p, size_of(u) + 1, u->deadline_us, &there, &why);
+    return bucket_wrote(u->p, u->pieces, u->n, read ? &there : NULL, &why, err);
 }
 
 /* The store says how long what it took is: an upload that lost its end must not be named. */
@@ -203,7 +164,7 @@ static bool check_size(const struct upload *u, const struct fetch_response *rs, 
 static bool put(struct gcs *gcs, struct upload *u, int *status, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new_secret();
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(fetch_response_fini) struct fetch_response rs = {0};
     struct gcs_call call = call_for(gcs, u->p, "POST");
     struct str bucket = gcs__bucket(u->p->root), name = encoded(a, u->p);
     call.path = arena_printf(a,
@@ -227,7 +188,7 @@ static bool gcs_put_new(struct store *s, const struct place *p, const struct str
     const char *content_type, struct err *err)
 {
     int status = 0;
-    TRY(need_key(p, err));
+    TRY(bucket_object(p, "a bucket", err));
     struct upload u = {.p = p,
         .pieces = pieces,
         .n = n,

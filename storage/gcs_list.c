@@ -48,11 +48,6 @@ static void keep_page(const struct listing *l, const json_t *page, struct entrie
         keep(l, text(json_array_get(prefixes, i)), NULL, out);
 }
 
-static void response_fini(struct fetch_response *rs)
-{
-    buf_fini(&rs->body);
-}
-
 static void page_free(json_t **page)
 {
     json_decref(*page);
@@ -62,7 +57,7 @@ static void page_free(json_t **page)
 static bool fetch_page(const struct listing *l, struct arena *a, const struct entries *e,
     struct str token, json_t **page, struct err *err)
 {
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(fetch_response_fini) struct fetch_response rs = {0};
     struct str bucket = gcs__bucket(l->p->root);
     struct gcs_call call = {
         .method = "GET",

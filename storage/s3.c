@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "base.h"
+#include "bucket.h"
 #include "clock.h"
 #include "digest.h"
 #include "source.h"
@@ -138,13 +139,6 @@ static void s3_close(struct root *r)
     r->bucket = NULL;
 }
 
-static bool need_key(const struct place *p, struct err *err)
-{
-    return *p->rel ||
-           err_set(err, ERR_STORE_BAD_URI,
-               "Invalid location: %.*s: a bucket, expected an object in it", STR_ARG(p->uri));
-}
-
 static struct s3_call call_for(struct s3 *s3, const struct place *p, const char *method)
 {
     return (struct s3_call){
@@ -161,38 +155,23 @@ static void add_header(struct s3_call *call, const char *name, struct str value)
     call->headers[call->n_headers++] = (struct fetch_header){str_from(name), value};
 }
 
-static void response_fini(struct fetch_response *rs)
-{
-    buf_fini(&rs->body);
-}
-
-/* Without a length an answer that was cut off looks like a whole one. */
-static bool is_whole(const struct fetch_response *rs)
-{
-    return fetch_header(rs, "Content-Length").p || fetch_header(rs, "Transfer-Encoding").p;
-}
-
 static bool get(struct s3 *s3, struct s3_call *call, struct buf *out, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new();
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(fetch_response_fini) struct fetch_response rs = {0};
     TRY(s3__send(s3, a, call, &rs, err));
     if (rs.status != 200)
         return s3__fail(call, &rs, err);
-    if (!is_whole(&rs))
-        return err_set(err, ERR_UNAVAILABLE,
-            "GET s3://%s/%.*s: the store's answer has no length, so it cannot be told complete",
-            call->bucket->name, STR_ARG(call->key));
-    buf_fini(out);
-    *out = rs.body;
-    rs.body = (struct buf){0};
-    return true;
+    return fetch_take_body(&rs, out) ||
+           err_set(err, ERR_UNAVAILABLE,
+               "GET s3://%s/%.*s: the store's answer has no length, so it cannot be told complete",
+               call->bucket->name, STR_ARG(call->key));
 }
 
 static bool s3_get(
     struct store *s, const struct place *p, size_t max, struct buf *out, struct err *err)
 {
-    TRY(need_key(p, err));
+    TRY(bucket_object(p, "a bucket", err));
     struct s3_call call = call_for(s->s3, p, "GET");
     call.max_body = max;
     return get(s->s3, &call, out, err);
@@ -202,7 +181,7 @@ static bool head(
     struct s3 *s3, const struct place *p, int64_t deadline_us, bool *out, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new();
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(fetch_response_fini) struct fetch_response rs = {0};
     struct s3_call call = call_for(s3, p, "HEAD");
     call.deadline_us = deadline_us;
     TRY(s3__send(s3, a, &call, &rs, err));
@@ -214,9 +193,9 @@ static bool head(
 
 static bool s3_remove(struct store *s, const struct place *p, struct err *err)
 {
-    TRY(need_key(p, err));
+    TRY(bucket_object(p, "a bucket", err));
     AUTO(arena_free) struct arena *a = arena_new();
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(fetch_response_fini) struct fetch_response rs = {0};
     struct s3_call call = call_for(s->s3, p, "DELETE");
     TRY(s3__send(s->s3, a, &call, &rs, err));
     if (rs.status == 200 || rs.status == 204)
@@ -256,26 +235,17 @@ static void upload_init(struct upload *u, const struct str *pieces, size_t n)
     u->body = (struct str){u->joined, total};
 }
 
-/* The name is taken, and an attempt of ours went unanswered: was it ours? */
 static bool check_taken(struct s3 *s3, const struct upload *u, struct err *err)
 {
-    const struct place *p = u->p;
     struct err why = {0};
     AUTO(buf_fini) struct buf there = {0};
-    if (u->uncertain) {
-        struct s3_call call = call_for(s3, p, "GET");
-        call.max_body = u->body.n + 1;
-        call.deadline_us = u->deadline_us;
-        if (get(s3, &call, &there, &why)) {
-            if (str_eq(buf_view(&there), u->body))
-                return true;
-        } else if (why.kind != ERR_TOO_LARGE) {
-            *err = why;
-            (void)err_as(err, ERR_UNAVAILABLE);
-            return err_wrap(err, "cannot tell who wrote %.*s", STR_ARG(p->uri));
-        }
-    }
-    return err_set(err, ERR_STORE_EXISTS, "%.*s exists already", STR_ARG(p->uri));
+    if (!u->uncertain)
+        return bucket_taken(u->p, err);
+    struct s3_call call = call_for(s3, u->p, "GET");
+    call.max_body = u->body.n + 1;
+    call.deadline_us = u->deadline_us;
+    bool read = get(s3, &call, &there, &why);
+    return bucket_wrote(u->p, &u->body, 1, read ? &there : NULL, &why, err);
 }
 
 enum put_mode { PUT_IF_ABSENT, PUT_PLAIN };
@@ -284,7 +254,7 @@ enum put_mode { PUT_IF_ABSENT, PUT_PLAIN };
 static bool put(struct s3 *s3, struct upload *u, enum put_mode mode, int *status, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new();
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(fetch_response_fini) struct fetch_response rs = {0};
     uint8_t md5[DIGEST_MD5];
     digest_md5(u->body, md5);
     struct s3_call call = call_for(s3, u->p, "PUT");
@@ -322,7 +292,7 @@ static bool s3_put_new(struct store *s, const struct place *p, const struct str 
     const char *content_type, struct err *err)
 {
     struct s3 *s3 = s->s3;
-    TRY(need_key(p, err));
+    TRY(bucket_object(p, "a bucket", err));
     AUTO(upload_fini)
     struct upload u = {
         .p = p, .content_type = content_type, .deadline_us = clock_mono_us() + s3->deadline_us};
@@ -414,7 +384,7 @@ static bool fetch_page(struct s3 *s3, struct arena *a, const struct place *p,
     const struct entries *e, struct str prefix, struct page *page, struct err *err)
 {
     struct str token = page->next;
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(fetch_response_fini) struct fetch_response rs = {0};
     struct s3_call call = call_for(s3, p, "GET");
     call.key = (struct str){NULL, 0};
     call.max_body = PAGE_BODY_MAX;

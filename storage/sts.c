@@ -1,5 +1,6 @@
 #include "sts.h"
 
+#include "answer.h"
 #include "arena.h"
 #include "base.h"
 #include "buf.h"
@@ -107,12 +108,6 @@ static bool read_answer(struct arena *a, const struct endpoint *at, struct str d
 /* --- both -------------------------------------------------------------------------------------
  */
 
-static void response_fini(struct fetch_response *rs)
-{
-    secret_wipe(rs->body.p, rs->body.n);
-    buf_fini(&rs->body);
-}
-
 static struct str hash_of(struct arena *a, struct str body)
 {
     uint8_t sum[DIGEST_SHA256];
@@ -126,7 +121,7 @@ static struct str hash_of(struct arena *a, struct str body)
 static bool ask(struct arena *a, const struct sts_service *service, const struct credentials *keys,
     const struct sts_role *role, struct str form, struct credentials **out, struct err *err)
 {
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(answer_fini) struct fetch_response rs = {0};
     struct endpoint at;
     TRY(find_endpoint(a, service, &at, err));
     struct fetch_header headers[SIGNED_HEADERS_MAX + 1] = {

@@ -1,6 +1,7 @@
 /* Azure: a shared access signature for a table's directory, by a user's key that the account gives
  * out, or, where the operator wants it so, by the account's own. */
 #include "adls_priv.h"
+#include "answer.h"
 #include "arena.h"
 #include "azure_sign.h"
 #include "base.h"
@@ -55,13 +56,6 @@ static bool check(struct arena *a, const struct vend *v, const struct place *p,
 /* --- the user's key ----------------------------------------------------------------------------
  */
 
-static void response_fini(struct fetch_response *rs)
-{
-    if (rs->body.p)
-        explicit_bzero(rs->body.p, rs->body.n);
-    buf_fini(&rs->body);
-}
-
 static bool read_key(struct arena *a, struct str doc, struct azure_user_key *out, struct err *err)
 {
     *out = (struct azure_user_key){
@@ -83,7 +77,7 @@ static bool read_key(struct arena *a, struct str doc, struct azure_user_key *out
 static bool ask_key(struct arena *a, struct adls *s, const struct azure_sas *sas,
     struct azure_user_key *out, struct err *err)
 {
-    AUTO(response_fini) struct fetch_response rs = {0};
+    AUTO(answer_fini) struct fetch_response rs = {0};
     struct str body = arena_printf(a,
         "<?xml version=\"1.0\" encoding=\"utf-8\"?><KeyInfo><Start>%.*s</Start>"
         "<Expiry>%.*s</Expiry></KeyInfo>",
