@@ -124,12 +124,6 @@ struct batch {
     struct err *err;
 };
 
-static struct str name_of(struct str uri)
-{
-    const char *slash = memrchr(uri.p, '/', uri.n);
-    return slash ? str_range(slash + 1, uri.p + uri.n) : uri;
-}
-
 /* Another table's metadata, which cannot be read: it might. */
 static void ask_table(struct batch *b, int64_t table, struct str metadata_location)
 {
@@ -139,7 +133,7 @@ static void ask_table(struct batch *b, int64_t table, struct str metadata_locati
     bool read = cache_get(&b->c->cached, metadata_location, &m, &ignored);
     size_t n = read ? metadata_document(b->a, m, VARIANT_ALL, &pieces) : 0;
     for (size_t i = 0; i < b->n; i++) {
-        struct str name = name_of(b->files[i].uri);
+        struct str name = str_behind(b->files[i].uri, '/');
         if (b->files[i].object == table)
             continue;
         b->named[i] = b->named[i] || !read;

@@ -192,8 +192,7 @@ static const struct metadata *owner_metadata(struct round *r, struct owner *o)
  */
 static bool owner_names(struct round *r, struct owner *o, struct str uri)
 {
-    const char *slash = memrchr(uri.p, '/', uri.n);
-    struct str name = slash ? str_range(slash + 1, uri.p + uri.n) : uri;
+    struct str name = str_behind(uri, '/');
     struct str *pieces;
     if (!o)
         return false;
@@ -341,9 +340,7 @@ static bool sweep_object(struct round *r, const struct sql_object *row)
 /* The uuid at the end of a folder's name, as place__default makes them. */
 static struct str uuid_of(struct str folder)
 {
-    struct str name = folder;
-    for (struct str rest = folder; rest.p;)
-        name = str_cut(&rest, '/');
+    struct str name = str_behind(folder, '/');
     struct str uuid = str_sub(name, name.n < UUID_TEXT ? 0 : name.n - UUID_TEXT, UUID_TEXT);
     return uuid_is(uuid) ? uuid : (struct str){0};
 }

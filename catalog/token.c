@@ -32,11 +32,7 @@ static bool cut_end(struct str *s, struct str end)
 static struct str uuid_in(struct str uri)
 {
     const struct str none = {0};
-    struct str name = uri;
-    if (!uri.p)
-        return none;
-    for (struct str rest = uri; rest.p;)
-        name = str_cut(&rest, '/');
+    struct str name = str_behind(uri, '/');
     if (!cut_end(&name, STR(".metadata.json")))
         return none;
     (void)cut_end(&name, STR(".gz"));

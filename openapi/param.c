@@ -6,16 +6,6 @@
 
 #include <inttypes.h>
 
-static struct str lower(struct arena *a, struct str s)
-{
-    char *p = arena_cstr(a, s);
-
-    for (size_t i = 0; i < s.n; i++)
-        if (p[i] >= 'A' && p[i] <= 'Z')
-            p[i] = (char)(p[i] - 'A' + 'a');
-    return (struct str){p, s.n};
-}
-
 static bool refuse(const struct param *p, const char *expected, struct str found, struct err *err)
 {
     char shown[OP_EXCERPT];
@@ -74,11 +64,11 @@ static bool check(struct arena *a, const struct param *p, struct str *value, str
     case PARAM_BOOL:
         if (!str_to_bool(*value, &flag))
             return refuse(p, "true or false", *value, err);
-        *value = lower(a, *value);
+        *value = str_lower(a, *value);
         return true;
     case PARAM_ENUM:
         TRY(check_enum(a, p, *value, err));
-        *value = lower(a, *value);
+        *value = str_lower(a, *value);
         return true;
     case PARAM_UUID:
         return uuid_is(*value) || refuse(p, "a UUID", *value, err);

@@ -111,13 +111,9 @@ struct str call_digest(struct call *c)
 {
     if (c->idem.digest.p)
         return c->idem.digest;
-    uint8_t sum[DIGEST_SHA256];
     const struct str parts[] = {str_from(c->op->name), STR("\n"), c->path, STR("?"), c->query,
         STR("\n"), c->principal, STR("\n"), c->body};
-    char *hex = arena_alloc(c->arena, DIGEST_SHA256_HEX + 1);
-    digest_sha256_parts(parts, ARRAY_LEN(parts), sum);
-    digest_hex(sum, sizeof sum, hex);
-    return (struct str){hex, DIGEST_SHA256_HEX};
+    return digest_sha256_text(c->arena, parts, ARRAY_LEN(parts));
 }
 
 struct page call_page(const struct call *c)

@@ -45,20 +45,11 @@ static struct sql_warehouse row_of(const struct rows *rows, size_t row)
     };
 }
 
-/* uuids are kept in lower case. */
-static struct str lower(struct arena *a, struct str s)
-{
-    char *copy = arena_alloc(a, s.n + 1);
-
-    for (size_t i = 0; i < s.n; i++)
-        copy[i] = (char)(s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] + ('a' - 'A') : s.p[i]);
-    return (struct str){copy, s.n};
-}
-
 bool sql_warehouse_find(
     struct arena *a, struct sql *s, struct str named, struct sql_warehouse **out, struct err *err)
 {
-    const struct param p[] = {text_param(named), text_param(lower(a, named))};
+    /* Uuids are kept in lower case. */
+    const struct param p[] = {text_param(named), text_param(str_lower(a, named))};
     struct rows rows;
 
     *out = NULL;

@@ -313,23 +313,13 @@ bool location_within(const struct location *inner, const struct location *outer)
            (inner->path.n == outer->path.n || inner->path.p[outer->path.n] == '/');
 }
 
-/* Host names have no other case, and some stores take a bucket for a part of one. */
-static struct str lower(struct arena *a, struct str s)
-{
-    char *p = arena_cstr(a, s);
-    for (size_t i = 0; i < s.n; i++)
-        if (p[i] >= 'A' && p[i] <= 'Z')
-            p[i] = (char)(p[i] - 'A' + 'a');
-    return (struct str){p, s.n};
-}
-
 bool location_identity(struct arena *a, struct str uri, struct location *out, struct err *err)
 {
     TRY(location_parse(a, uri, out, err));
     if (str_eq(out->authority, STR("file:")))
         out->path = file__real(a, out->path);
-    else
-        out->authority = lower(a, out->authority);
+    else /* host names have no other case, and some stores take a bucket for a part of one */
+        out->authority = str_lower(a, out->authority);
     return true;
 }
 

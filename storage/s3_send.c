@@ -61,15 +61,6 @@ static void region_now(struct s3 *s3, const struct s3_bucket *b, char out[static
     pthread_mutex_unlock(&s3->lock);
 }
 
-static struct str payload_hash(struct arena *a, const struct s3_call *call)
-{
-    uint8_t sum[DIGEST_SHA256];
-    char text[DIGEST_SHA256_HEX + 1];
-    digest_sha256_parts(call->pieces, call->n_pieces, sum);
-    digest_hex(sum, sizeof(sum), text);
-    return arena_dup(a, str_from(text));
-}
-
 static bool attempt(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch_response *rs,
     struct err *err)
 {
@@ -322,7 +313,7 @@ static void ask_region(struct s3 *s3, struct arena *a, struct s3_bucket *b, int6
     if (!ask)
         return;
     struct s3_call call = {.method = "HEAD", .bucket = b, .deadline_us = deadline_us};
-    call.hash = payload_hash(a, &call);
+    call.hash = digest_sha256_text(a, call.pieces, call.n_pieces);
     struct fetch_response rs = {0};
     struct err ignored;
     if (attempt(s3, a, &call, &rs, &ignored))
@@ -387,7 +378,7 @@ bool s3__send(struct s3 *s3, struct arena *a, struct s3_call *call, struct fetch
         arena_printf(
             a, "s3://%s%s%.*s", call->bucket->name, call->key.p ? "/" : "", STR_ARG(call->key)),
         &s3->purse, call->deadline_us};
-    call->hash = payload_hash(a, call);
+    call->hash = digest_sha256_text(a, call->pieces, call->n_pieces);
     ask_region(s3, a, call->bucket, call->deadline_us);
     bool sent = retry_send(&by, rs, err);
     credentials_unref(&call->keys);

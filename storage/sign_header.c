@@ -183,15 +183,6 @@ static bool check_pieces(
            refuse(sign ? sign->name : STR("x-amz-content-sha256"), err);
 }
 
-static struct str hash_of(struct arena *a, struct str body)
-{
-    uint8_t sum[DIGEST_SHA256];
-    char text[DIGEST_SHA256_HEX + 1];
-    digest_sha256(body, sum);
-    digest_hex(sum, sizeof(sum), text);
-    return arena_dup(a, str_from(text));
-}
-
 /* A list of objects to delete is signed with its hash, so that no other can be sent. */
 static bool settle_hash(
     struct arena *a, const struct sign_request *rq, struct sign_plan *plan, struct err *err)
@@ -199,7 +190,7 @@ static bool settle_hash(
     struct str given = plan->payload_hash;
     TRY(check_pieces(rq, plan, given, err));
     if (plan->kind == SIGN_DELETES_MANY) {
-        plan->payload_hash = hash_of(a, rq->body);
+        plan->payload_hash = digest_sha256_text(a, &rq->body, 1);
         return !given.p || str_eq(given, plan->payload_hash) ||
                refuse(STR("x-amz-content-sha256"), err);
     }

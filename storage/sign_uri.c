@@ -26,21 +26,14 @@ static bool is_dots(struct str part)
     return str_eq(part, STR(".")) || str_eq(part, STR(".."));
 }
 
-static int hex(char c)
-{
-    const char *digits = "0123456789abcdef";
-    const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
 /* What somebody reads who decodes the text although it is none to be decoded. */
 static struct str decode_once_more(struct arena *a, struct str s)
 {
     char *p = arena_alloc(a, s.n + 1);
     size_t n = 0;
     for (size_t i = 0; i < s.n; i++) {
-        int high = s.p[i] == '%' && i + 2 < s.n ? hex(s.p[i + 1]) : -1;
-        int low = high >= 0 ? hex(s.p[i + 2]) : -1;
+        int high = s.p[i] == '%' && i + 2 < s.n ? str_hex(s.p[i + 1]) : -1;
+        int low = high >= 0 ? str_hex(s.p[i + 2]) : -1;
         p[n++] = low >= 0 ? (char)(high * 16 + low) : s.p[i];
         i += low >= 0 ? 2 : 0;
     }

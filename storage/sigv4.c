@@ -41,15 +41,6 @@ static struct str scope_text(struct arena *a, const struct sigv4_key *key, struc
         a, "%.*s/%.*s/%.*s/aws4_request", 8, time.p, STR_ARG(key->region), STR_ARG(key->service));
 }
 
-static struct str lower(struct arena *a, struct str s)
-{
-    char *p = arena_cstr(a, s);
-    for (size_t i = 0; i < s.n; i++)
-        if (p[i] >= 'A' && p[i] <= 'Z')
-            p[i] = (char)(p[i] - 'A' + 'a');
-    return (struct str){p, s.n};
-}
-
 /* Trimmed, and every run of blanks inside becomes one. */
 static struct str squeeze(struct arena *a, struct str s)
 {
@@ -68,7 +59,7 @@ static struct str squeeze(struct arena *a, struct str s)
 /* Puts a header where it belongs; a name that is there already gets the value behind a comma. */
 static void add_header(struct arena *a, struct signing *s, struct str name, struct str value)
 {
-    name = lower(a, name);
+    name = str_lower(a, name);
     value = squeeze(a, value);
     size_t i = s->n_headers;
     while (i > 0 && str_cmp(s->headers[i - 1].name, name) > 0)
@@ -96,17 +87,6 @@ static struct str join_names(struct arena *a, const struct signing *s)
     return buf_take(&b, a);
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* What a store reads from a piece of the query, encoded the one canonical way. Unlike
  * str_pct_decode it takes any bytes, and a '%' that begins nothing stands for itself. */
 static struct str requote(struct arena *a, struct str s)
@@ -114,8 +94,8 @@ static struct str requote(struct arena *a, struct str s)
     char *p = arena_alloc(a, s.n + 1);
     size_t n = 0;
     for (size_t i = 0; i < s.n; i++) {
-        int high = s.p[i] == '%' && i + 2 < s.n ? hex(s.p[i + 1]) : -1;
-        int low = high >= 0 ? hex(s.p[i + 2]) : -1;
+        int high = s.p[i] == '%' && i + 2 < s.n ? str_hex(s.p[i + 1]) : -1;
+        int low = high >= 0 ? str_hex(s.p[i + 2]) : -1;
         if (low >= 0) {
             p[n++] = (char)(high * 16 + low);
             i += 2;

@@ -61,14 +61,6 @@ static struct str folded(struct arena *a, struct str path)
     return (struct str){text, n};
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* As often as that goes: what was encoded twice, and what it is decoded to once, are one. */
 static struct str decoded(struct arena *a, struct str s)
 {
@@ -76,8 +68,9 @@ static struct str decoded(struct arena *a, struct str s)
     size_t n = 0;
     for (size_t i = 0; i < s.n; i++) {
         text[n++] = s.p[i];
-        while (n >= 3 && text[n - 3] == '%' && hex(text[n - 2]) >= 0 && hex(text[n - 1]) >= 0) {
-            text[n - 3] = (char)(hex(text[n - 2]) << 4 | hex(text[n - 1]));
+        while (n >= 3 && text[n - 3] == '%' && str_hex(text[n - 2]) >= 0 &&
+               str_hex(text[n - 1]) >= 0) {
+            text[n - 3] = (char)(str_hex(text[n - 2]) << 4 | str_hex(text[n - 1]));
             n -= 2;
         }
     }
@@ -129,29 +122,12 @@ static void add_path(struct spelling *s, struct str authority, struct str path)
 /* -- Authorities --------------------------------------------------------------------------------
  */
 
-static struct str lower(struct arena *a, struct str s)
-{
-    char *text = arena_cstr(a, s);
-    for (size_t i = 0; i < s.n; i++)
-        if (text[i] >= 'A' && text[i] <= 'Z')
-            text[i] = (char)(text[i] - 'A' + 'a');
-    return (struct str){text, s.n};
-}
-
 static bool is_authority(struct str s)
 {
     for (size_t i = 0; i < s.n; i++)
         if (s.p[i] <= 0x20 || s.p[i] >= 0x7f)
             return false;
     return s.n > 0 && s.n <= AUTHORITY_MAX;
-}
-
-static struct str behind_last(struct str s, char c)
-{
-    size_t n = s.n;
-    while (n > 0 && s.p[n - 1] != c)
-        n--;
-    return str_sub(s, n, s.n - n);
 }
 
 static struct str account_of(struct str host)
@@ -175,11 +151,11 @@ static void add_in_account(
         container = str_sub(path, 0, n);
         path = str_sub(path, n, path.n - n);
     } else if (own && str_starts(own->authority, STR("abfss://"))) {
-        account = account_of(behind_last(own->authority, '@'));
+        account = account_of(str_behind(own->authority, '@'));
     }
     if (is_authority(container) && is_authority(account))
         add_path(s,
-            lower(s->a,
+            str_lower(s->a,
                 arena_printf(s->a, "abfss://%.*s@%.*s", STR_ARG(container), STR_ARG(account))),
             path);
 }
@@ -200,10 +176,11 @@ static void add_with_scheme(
         add_path(s, STR("file:"), rest);
         return;
     case KIND_BUCKET:
-        host = behind_last(host, '@');
+        host = str_behind(host, '@');
         if (is_authority(host))
             add_path(s,
-                lower(s->a, arena_printf(s->a, "%s%.*s", schemes[scheme].canonical, STR_ARG(host))),
+                str_lower(
+                    s->a, arena_printf(s->a, "%s%.*s", schemes[scheme].canonical, STR_ARG(host))),
                 rest);
         return;
     case KIND_ACCOUNT:

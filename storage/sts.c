@@ -108,15 +108,6 @@ static bool read_answer(struct arena *a, const struct endpoint *at, struct str d
 /* --- both -------------------------------------------------------------------------------------
  */
 
-static struct str hash_of(struct arena *a, struct str body)
-{
-    uint8_t sum[DIGEST_SHA256];
-    char text[DIGEST_SHA256_HEX + 1];
-    digest_sha256(body, sum);
-    digest_hex(sum, sizeof(sum), text);
-    return arena_dup(a, str_from(text));
-}
-
 /* keys NULL: unsigned. */
 static bool ask(struct arena *a, const struct sts_service *service, const struct credentials *keys,
     const struct sts_role *role, struct str form, struct credentials **out, struct err *err)
@@ -136,7 +127,7 @@ static bool ask(struct arena *a, const struct sts_service *service, const struct
             .path = STR("/"),
             .headers = headers,
             .n_headers = 1,
-            .payload_hash = hash_of(a, form),
+            .payload_hash = digest_sha256_text(a, &form, 1),
             .now_ms = clock_ms()};
         TRY(sigv4_sign(a, &key, &sign, headers + 1, &n, err));
     }

@@ -41,47 +41,24 @@ static bool cut_before(struct xml *x, struct str end, struct str *out)
     return true;
 }
 
-static char *put_utf8(char *p, unsigned long c)
-{
-    if (c < 0x80) {
-        *p++ = (char)c;
-    } else if (c < 0x800) {
-        *p++ = (char)(0xc0 | c >> 6);
-        *p++ = (char)(0x80 | (c & 0x3f));
-    } else if (c < 0x10000) {
-        *p++ = (char)(0xe0 | c >> 12);
-        *p++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *p++ = (char)(0x80 | (c & 0x3f));
-    } else {
-        *p++ = (char)(0xf0 | c >> 18);
-        *p++ = (char)(0x80 | (c >> 12 & 0x3f));
-        *p++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *p++ = (char)(0x80 | (c & 0x3f));
-    }
-    return p;
-}
-
 /* "#38" or "#x26" as a character; 0 when it is none. */
-static unsigned long char_ref(struct str s)
+static uint32_t char_ref(struct str s)
 {
     bool is_hex = s.n > 1 && (s.p[1] == 'x' || s.p[1] == 'X');
-    unsigned long base = is_hex ? 16 : 10, v = 0;
+    uint32_t base = is_hex ? 16 : 10, v = 0;
     size_t from = is_hex ? 2 : 1;
     if (s.n == from || s.n > from + 7)
         return 0;
     for (size_t i = from; i < s.n; i++) {
-        const char *digits = "0123456789abcdef";
-        char c = s.p[i] >= 'A' && s.p[i] <= 'F' ? (char)(s.p[i] - 'A' + 'a') : s.p[i];
-        const char *at = c ? strchr(digits, c) : NULL;
-        unsigned long d = at ? (unsigned long)(at - digits) : base;
-        if (d >= base)
+        int digit = str_hex(s.p[i]);
+        if (digit < 0 || (uint32_t)digit >= base)
             return 0;
-        v = v * base + d;
+        v = v * base + (uint32_t)digit;
     }
     return v > 0x10ffff || (v >= 0xd800 && v <= 0xdfff) ? 0 : v;
 }
 
-static unsigned long entity(struct str s)
+static uint32_t entity(struct str s)
 {
     static const struct {
         struct str name;
@@ -112,10 +89,10 @@ static bool decode(struct xml *x, struct str s, struct str *out, struct err *err
         if (s.n == 0)
             break;
         size_t end = str_find(s, ';');
-        unsigned long c = end < s.n ? entity(str_sub(s, 1, end - 1)) : 0;
+        uint32_t c = end < s.n ? entity(str_sub(s, 1, end - 1)) : 0;
         if (c == 0)
             return bad(err, "an entity it does not know");
-        p = put_utf8(p, c);
+        p = str_utf8_put(p, c);
         s = str_sub(s, end + 1, s.n);
     }
     *p = '\0';

@@ -120,6 +120,15 @@ void digest_hex(const uint8_t *p, size_t n, char *out)
     *out = '\0';
 }
 
+struct str digest_sha256_text(struct arena *a, const struct str *parts, size_t n)
+{
+    uint8_t sum[DIGEST_SHA256];
+    char *text = arena_alloc(a, DIGEST_SHA256_HEX + 1);
+    digest_sha256_parts(parts, n, sum);
+    digest_hex(sum, sizeof(sum), text);
+    return (struct str){text, DIGEST_SHA256_HEX};
+}
+
 static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 static const char base64url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 

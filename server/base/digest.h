@@ -13,6 +13,8 @@ enum { DIGEST_SHA256 = 32, DIGEST_SHA256_HEX = 64, DIGEST_MD5 = 16 };
 void digest_sha256(struct str s, uint8_t out[static DIGEST_SHA256]);
 /* Over several pieces, as if joined. */
 void digest_sha256_parts(const struct str *parts, size_t n, uint8_t out[static DIGEST_SHA256]);
+/* The same as lower-case hex, in the arena. */
+struct str digest_sha256_text(struct arena *a, const struct str *parts, size_t n);
 void digest_hmac(struct str key, struct str s, uint8_t out[static DIGEST_SHA256]);
 void digest_md5(struct str s, uint8_t out[static DIGEST_MD5]);
 /* Fast 64-bit hash for tables and tags; not for security. */

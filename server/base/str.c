@@ -134,7 +134,23 @@ bool str_to_bool(struct str s, bool *out)
     return true;
 }
 
-static int hex_value(char c)
+struct str str_behind(struct str s, char c)
+{
+    size_t n = s.n;
+    while (n > 0 && s.p[n - 1] != c)
+        n--;
+    return str_sub(s, n, s.n - n);
+}
+
+struct str str_lower(struct arena *a, struct str s)
+{
+    char *p = arena_cstr(a, s);
+    for (size_t i = 0; i < s.n; i++)
+        p[i] = lower(p[i]);
+    return (struct str){p, s.n};
+}
+
+int str_hex(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -147,7 +163,7 @@ static int pct_byte(struct str s)
 {
     if (s.n < 3)
         return -1;
-    int high = hex_value(s.p[1]), low = hex_value(s.p[2]);
+    int high = str_hex(s.p[1]), low = str_hex(s.p[2]);
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
@@ -277,6 +293,26 @@ bool str_is_utf8(struct str s)
         }
     }
     return true;
+}
+
+char *str_utf8_put(char *to, uint32_t c)
+{
+    if (c < 0x80) {
+        *to++ = (char)c;
+        return to;
+    }
+    if (c < 0x800) {
+        *to++ = (char)(0xc0 | c >> 6);
+    } else if (c < 0x10000) {
+        *to++ = (char)(0xe0 | c >> 12);
+        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
+    } else {
+        *to++ = (char)(0xf0 | c >> 18);
+        *to++ = (char)(0x80 | (c >> 12 & 0x3f));
+        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
+    }
+    *to++ = (char)(0x80 | (c & 0x3f));
+    return to;
 }
 
 struct str str_utf8_cut(struct str s, size_t max)

@@ -56,11 +56,18 @@ struct str str_cut(struct str *rest, char sep);
 /* Without leading and trailing spaces and tabs. */
 struct str str_trim(struct str s);
 struct str str_sub(struct str s, size_t from, size_t n);
+/* What follows the last c; all of it when there is none. */
+struct str str_behind(struct str s, char c);
+/* With ASCII letters in lower case, in the arena. */
+struct str str_lower(struct arena *a, struct str s);
 
 /* Whole text as a decimal integer, with or without sign; false when it is none or overflows. */
 bool str_to_i64(struct str s, int64_t *out);
 /* "true" or "false" in any case. */
 bool str_to_bool(struct str s, bool *out);
+
+/* The value of a hexadecimal digit, or -1. */
+int str_hex(char c);
 
 enum str_plus { STR_PLUS_LITERAL, STR_PLUS_SPACE };
 /* Percent-decodes once into the arena. False on a bad sequence, on %00 and on invalid UTF-8. */
@@ -74,5 +81,7 @@ struct str str_from_latin1(struct arena *a, struct str s);
 bool str_is_utf8(struct str s);
 /* Bytes of the well-formed UTF-8 character that s begins with, or 0. */
 size_t str_utf8_char(struct str s);
+/* Puts the character there, up to four bytes, and returns their end. */
+char *str_utf8_put(char *to, uint32_t c);
 /* The longest beginning of at most max bytes that splits no character. */
 struct str str_utf8_cut(struct str s, size_t max);

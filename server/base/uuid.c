@@ -88,18 +88,13 @@ void uuid_v7(char out[static UUID_TEXT + 1])
     format(raw, 7, out);
 }
 
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 bool uuid_is(struct str s)
 {
     if (s.n != UUID_TEXT)
         return false;
     for (size_t i = 0; i < s.n; i++) {
         bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? s.p[i] != '-' : !is_hex(s.p[i]))
+        if (dash ? s.p[i] != '-' : str_hex(s.p[i]) < 0)
             return false;
     }
     return true;

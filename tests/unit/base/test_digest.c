@@ -38,6 +38,9 @@ START_TEST(test_digest_sha256_parts__as_if_joined)
     digest_sha256(STR("abc"), joined);
     digest_sha256_parts(parts, ARRAY_LEN(parts), d);
     ck_assert_mem_eq(d, joined, sizeof(d));
+    AUTO(arena_free) struct arena *a = arena_new();
+    ck_assert_str_eq(digest_sha256_text(a, parts, ARRAY_LEN(parts)).p,
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     digest_sha256(STR(""), joined);
     digest_sha256_parts(NULL, 0, d);
     ck_assert_mem_eq(d, joined, sizeof(d));

@@ -85,6 +85,22 @@ START_TEST(test_str_find_trim_sub__borders)
     ck_assert_text(str_sub(STR("abc"), 2, 100), "c");
     ck_assert_text(str_sub(STR("abc"), 7, (size_t)-1), "");
     ck_assert_ptr_null(str_sub((struct str){NULL, 0}, 1, 1).p);
+    ck_assert_text(str_behind(STR("a/b/c"), '/'), "c");
+    ck_assert_text(str_behind(STR("a/"), '/'), "");
+    ck_assert_text(str_behind(STR("abc"), '/'), "abc");
+    ck_assert_ptr_null(str_behind((struct str){NULL, 0}, '/').p);
+}
+END_TEST
+
+START_TEST(test_str_lower_hex__ascii_alone)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    ck_assert_text(str_lower(a, STR("aBZ[@`{\xc3\x84")), "abz[@`{\xc3\x84");
+    for (int c = -128; c < 128; c++) {
+        const char *digits = "0123456789abcdef";
+        const char *at = c > 0 ? strchr(digits, c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) : NULL;
+        ck_assert_int_eq(str_hex((char)c), at ? (int)(at - digits) : -1);
+    }
 }
 END_TEST
 
@@ -268,6 +284,17 @@ START_TEST(test_str_is_utf8__a_bad_byte_is_seen_at_any_place)
 }
 END_TEST
 
+START_TEST(test_str_utf8_put__first_and_last_of_each_length)
+{
+    char text[32], *end = text;
+    static const uint32_t all[] = {1, 0x7f, 0x80, 0x7ff, 0x800, 0xffff, 0x10000, 0x10ffff};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        end = str_utf8_put(end, all[i]);
+    ck_assert_text(str_range(text, end),
+        "\x01\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
+}
+END_TEST
+
 START_TEST(test_str_utf8_cut__no_character_is_split)
 {
     struct str s = STR("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z");
@@ -288,6 +315,7 @@ int main(void)
     tcase_add_test(cases, test_str_cmp__byte_order_shorter_first);
     tcase_add_test(cases, test_str_cut__every_field_then_absent);
     tcase_add_test(cases, test_str_find_trim_sub__borders);
+    tcase_add_test(cases, test_str_lower_hex__ascii_alone);
     tcase_add_test(cases, test_str_to_i64__whole_range);
     tcase_add_test(cases, test_str_to_i64__what_is_no_number);
     tcase_add_test(cases, test_str_to_bool__any_case_and_nothing_else);
@@ -298,6 +326,7 @@ int main(void)
     tcase_add_test(cases, test_str_is_utf8__exactly_the_encodings_of_scalar_values);
     tcase_add_test(cases, test_str_is_utf8__borders_of_every_length);
     tcase_add_test(cases, test_str_is_utf8__a_bad_byte_is_seen_at_any_place);
+    tcase_add_test(cases, test_str_utf8_put__first_and_last_of_each_length);
     tcase_add_test(cases, test_str_utf8_cut__no_character_is_split);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
