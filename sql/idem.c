@@ -82,24 +82,11 @@ bool sql_idem_put(
 
 /* --- upkeep --- */
 
-static bool prune(
-    struct sql *s, enum stmt stmt, const struct param *params, size_t *n, struct err *err)
-{
-    AUTO(arena_free) struct arena *a = arena_new();
-    const struct request r = {
-        .stmt = stmt, .params = params, .deadline_us = clock_mono_us() + SQL_WRITE_US};
-    struct rows rows;
-
-    TRY(sql__once(a, s, DB_WRITE, &r, &rows, err));
-    *n = rows.n;
-    return true;
-}
-
 bool sql_idem_prune(struct sql *s, int64_t warehouse, size_t limit, size_t *n, struct err *err)
 {
     const struct param p[] = {number_param(warehouse), number_param((int64_t)limit)};
 
-    return prune(s, STMT_IDEM_PRUNE, p, n, err);
+    return sql__change(s, STMT_IDEM_PRUNE, p, n, err);
 }
 
 bool sql_change_prune(
@@ -108,5 +95,5 @@ bool sql_change_prune(
     const struct param p[] = {
         number_param(warehouse), number_param(keep_ms), number_param((int64_t)limit)};
 
-    return prune(s, STMT_CHANGE_PRUNE, p, n, err);
+    return sql__change(s, STMT_CHANGE_PRUNE, p, n, err);
 }

@@ -28,13 +28,9 @@ bool sql_mark_page(struct arena *a, struct sql *s, int64_t warehouse, const stru
 
 bool sql_mark_delete(struct sql *s, int64_t warehouse, int64_t id, struct err *err)
 {
-    AUTO(arena_free) struct arena *a = arena_new();
     const struct param p[] = {number_param(warehouse), number_param(id)};
-    const struct request r = {
-        .stmt = STMT_MARK_DELETE, .params = p, .deadline_us = clock_mono_us() + SQL_WRITE_US};
-    struct rows rows;
 
-    return sql__once(a, s, DB_WRITE, &r, &rows, err);
+    return sql__change(s, STMT_MARK_DELETE, p, NULL, err);
 }
 
 bool sql_place_live(struct arena *a, struct sql *s, const struct sql_place *place, struct str *path,

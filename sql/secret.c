@@ -3,19 +3,6 @@
 #include "clock.h"
 #include "sql_priv.h"
 
-static bool change(
-    struct sql *s, enum stmt stmt, const struct param *p, bool *changed, struct err *err)
-{
-    AUTO(arena_free) struct arena *a = arena_new();
-    const struct request r = {
-        .stmt = stmt, .params = p, .deadline_us = clock_mono_us() + SQL_WRITE_US};
-    struct rows rows;
-
-    TRY(sql__once(a, s, DB_WRITE, &r, &rows, err));
-    *changed = rows.n == 1;
-    return true;
-}
-
 bool sql_secret_get(struct arena *a, struct sql *s, int64_t warehouse, struct str name,
     struct str *sealed, struct err *err)
 {
@@ -31,9 +18,8 @@ bool sql_secret_put(
     struct sql *s, int64_t warehouse, struct str name, struct str sealed, struct err *err)
 {
     const struct param p[] = {number_param(warehouse), text_param(name), text_param(sealed)};
-    bool ignored;
 
-    return change(s, STMT_SECRET_PUT, p, &ignored, err);
+    return sql__change(s, STMT_SECRET_PUT, p, NULL, err);
 }
 
 bool sql_secret_swap(
@@ -41,16 +27,22 @@ bool sql_secret_swap(
 {
     const struct param p[] = {number_param(was->warehouse), text_param(was->name),
         text_param(was->sealed), text_param(sealed)};
+    size_t n;
 
-    return change(s, STMT_SECRET_SWAP, p, swapped, err);
+    TRY(sql__change(s, STMT_SECRET_SWAP, p, &n, err));
+    *swapped = n == 1;
+    return true;
 }
 
 bool sql_secret_delete(
     struct sql *s, int64_t warehouse, struct str name, bool *deleted, struct err *err)
 {
     const struct param p[] = {number_param(warehouse), text_param(name)};
+    size_t n;
 
-    return change(s, STMT_SECRET_DELETE, p, deleted, err);
+    TRY(sql__change(s, STMT_SECRET_DELETE, p, &n, err));
+    *deleted = n == 1;
+    return true;
 }
 
 bool sql_secret_page(struct arena *a, struct sql *s, const struct sql_secret *after, size_t limit,

@@ -299,6 +299,20 @@ bool sql__once(struct arena *a, struct sql *s, enum db_role role, const struct r
     }
 }
 
+bool sql__change(
+    struct sql *s, enum stmt stmt, const struct param *params, size_t *n, struct err *err)
+{
+    AUTO(arena_free) struct arena *a = arena_new();
+    const struct request r = {
+        .stmt = stmt, .params = params, .deadline_us = clock_mono_us() + SQL_WRITE_US};
+    struct rows rows;
+
+    TRY(sql__once(a, s, DB_WRITE, &r, &rows, err));
+    if (n)
+        *n = rows.n;
+    return true;
+}
+
 bool sql_ping(struct sql *s, struct err *err)
 {
     AUTO(arena_free) struct arena *a = arena_new();

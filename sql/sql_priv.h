@@ -84,6 +84,11 @@ MUST bool sql__once(struct arena *a, struct sql *s, enum db_role role, const str
             .deadline_us = clock_mono_us() + SQL_READ_US},                                         \
         (out), (err))
 
+/* A change of one statement through sql__once. *n: the rows that it gives back; NULL: never mind.
+ */
+MUST bool sql__change(
+    struct sql *s, enum stmt stmt, const struct param *params, size_t *n, struct err *err);
+
 struct str rows_str(const struct rows *r, size_t row, size_t column);
 /* 0 for NULL. */
 int64_t rows_i64(const struct rows *r, size_t row, size_t column);

@@ -7,12 +7,7 @@
 /* A table that goes meanwhile takes its rows along. */
 static bool write_row(struct sql *s, enum stmt stmt, const struct param *params, struct err *err)
 {
-    AUTO(arena_free) struct arena *a = arena_new();
-    const struct request r = {
-        .stmt = stmt, .params = params, .deadline_us = clock_mono_us() + SQL_WRITE_US};
-    struct rows rows;
-
-    if (sql__once(a, s, DB_WRITE, &r, &rows, err))
+    if (sql__change(s, stmt, params, NULL, err))
         return true;
     if (err->kind != ERR_DB_REFERENCE)
         return false;

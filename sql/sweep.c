@@ -8,19 +8,6 @@
 
 enum { TAIL = 48 };
 
-static bool write_row(
-    struct sql *s, enum stmt stmt, const struct param *params, size_t *n, struct err *err)
-{
-    AUTO(arena_free) struct arena *a = arena_new();
-    const struct request r = {
-        .stmt = stmt, .params = params, .deadline_us = clock_mono_us() + SQL_WRITE_US};
-    struct rows rows;
-
-    TRY(sql__once(a, s, DB_WRITE, &r, &rows, err));
-    *n = rows.n;
-    return true;
-}
-
 /* --- pointers --- */
 
 /* As the statement makes it. What is not ASCII is cut elsewhere there: it never fits. */
@@ -108,7 +95,7 @@ bool sql_change_forgo(struct sql *s, int64_t warehouse, struct str token, int64_
     const struct param p[] = {number_param(warehouse), text_param(token), number_param(object)};
     size_t n;
 
-    TRY(write_row(s, STMT_CHANGE_FORGO, p, &n, err));
+    TRY(sql__change(s, STMT_CHANGE_FORGO, p, &n, err));
     *forgone = n == 1;
     return true;
 }
@@ -204,16 +191,14 @@ bool sql_job_plan(struct sql *s, int64_t warehouse, struct str name, int64_t in_
 {
     const struct param p[] = {
         number_param(warehouse), text_param(name), number_param(in_ms), text_param(position)};
-    size_t n;
 
-    return write_row(s, STMT_JOB_PLAN, p, &n, err);
+    return sql__change(s, STMT_JOB_PLAN, p, NULL, err);
 }
 
 bool sql_job_note(
     struct sql *s, int64_t warehouse, struct str name, struct str position, struct err *err)
 {
     const struct param p[] = {number_param(warehouse), text_param(name), text_param(position)};
-    size_t n;
 
-    return write_row(s, STMT_JOB_NOTE, p, &n, err);
+    return sql__change(s, STMT_JOB_NOTE, p, NULL, err);
 }

@@ -4,15 +4,6 @@
 #include "sql_warehouse.h"
 #include "uuid.h"
 
-static bool write_once(struct arena *a, struct sql *s, enum stmt stmt, const struct param *p,
-    struct rows *rows, struct err *err)
-{
-    const struct request r = {
-        .stmt = stmt, .params = p, .deadline_us = clock_mono_us() + SQL_WRITE_US};
-
-    return sql__once(a, s, DB_WRITE, &r, rows, err);
-}
-
 bool sql_warehouse_get(
     struct arena *a, struct sql *s, struct str name, struct sql_warehouse **out, struct err *err)
 {
@@ -223,15 +214,14 @@ bool sql_warehouse_set(
 }
 
 /* What lies under a warehouse that is gone is nobody's: a crash in between only leaves rows. */
-static bool forget(struct arena *a, struct sql *s, int64_t id, struct err *err)
+static bool forget(struct sql *s, int64_t id, struct err *err)
 {
     static const enum stmt all[] = {STMT_WAREHOUSE_FORGET_CHANGES, STMT_WAREHOUSE_FORGET_KEYS,
         STMT_WAREHOUSE_FORGET_LEASES, STMT_WAREHOUSE_FORGET_JOBS, STMT_WAREHOUSE_FORGET_SECRETS};
     const struct param p[] = {number_param(id)};
-    struct rows rows;
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
-        TRY(write_once(a, s, all[i], p, &rows, err));
+        TRY(sql__change(s, all[i], p, NULL, err));
     return true;
 }
 
@@ -241,11 +231,12 @@ bool sql_warehouse_delete(struct sql *s, int64_t id, bool *deleted,
     AUTO(arena_free) struct arena *a = arena_new();
     const struct param p[] = {number_param(id)};
     struct rows rows;
+    size_t n;
 
     *content = (struct sql_warehouse_content){0, 0};
-    *deleted = write_once(a, s, STMT_WAREHOUSE_DELETE, p, &rows, err) && rows.n == 1;
+    *deleted = sql__change(s, STMT_WAREHOUSE_DELETE, p, &n, err) && n == 1;
     if (*deleted)
-        return forget(a, s, id, err);
+        return forget(s, id, err);
     if (err->kind && err->kind != ERR_DB_REFERENCE)
         return false;
     err_clear(err);
