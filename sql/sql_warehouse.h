@@ -17,9 +17,12 @@ MUST bool sql_warehouse_ensure(struct arena *a, struct sql *s, struct str name, 
 
 /* A new version: positive, and exact for readers that keep numbers as floating point. */
 int64_t sql_warehouse_version(void);
-/* By name, uuid or base, in this order. */
+/* By name, uuid or base, in this order; NULL: there is none. */
 MUST bool sql_warehouse_find(
     struct arena *a, struct sql *s, struct str named, struct sql_warehouse **out, struct err *err);
+/* By name alone. */
+MUST bool sql_warehouse_get(
+    struct arena *a, struct sql *s, struct str name, struct sql_warehouse **out, struct err *err);
 /* In byte order of the name, after `after` (absent: from the first), at most limit. */
 MUST bool sql_warehouse_page(struct arena *a, struct sql *s, struct str after, size_t limit,
     struct sql_warehouse **out, size_t *n, struct err *err);
@@ -38,7 +41,3 @@ struct sql_warehouse_content {
 };
 MUST bool sql_warehouse_delete(struct sql *s, int64_t id, bool *deleted,
     struct sql_warehouse_content *content, struct err *err);
-
-/* By name; NULL: there is none. */
-MUST bool sql_warehouse_get(
-    struct arena *a, struct sql *s, struct str name, struct sql_warehouse **out, struct err *err);

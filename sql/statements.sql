@@ -63,13 +63,10 @@ SELECT 1 AS locked FROM pg_advisory_xact_lock(4061193870413)
 SELECT 1 AS locked
 
 -- No row: the name belongs to a warehouse with a profile.
--- name: warehouse_ensure (id, name, uuid, base) -> id, name, uuid, base
+-- name: warehouse_ensure (id, name, uuid, base) -> id
 INSERT INTO warehouse (id, name, uuid, base) VALUES ($1, $2, $3, $4)
 ON CONFLICT (name) DO UPDATE SET base = excluded.base WHERE warehouse.profile = ''
-RETURNING id, name, uuid, base
-
--- name: warehouse_get (name) -> id, name, uuid, base
-SELECT id, name, uuid, base FROM warehouse WHERE name = $1
+RETURNING id
 
 -- A name comes before a uuid, and both before a base, which several may share.
 -- name: warehouse_find (named, uuid) -> id, name, uuid, base, profile, active, version

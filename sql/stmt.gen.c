@@ -6,8 +6,7 @@ static const char *const migrate_lock_columns[] = {"locked"};
 static const char *const schema_present_columns[] = {"present"};
 static const char *const schema_get_columns[] = {"version"};
 static const char *const warehouse_lock_columns[] = {"locked"};
-static const char *const warehouse_ensure_columns[] = {"id", "name", "uuid", "base"};
-static const char *const warehouse_get_columns[] = {"id", "name", "uuid", "base"};
+static const char *const warehouse_ensure_columns[] = {"id"};
 static const char *const warehouse_find_columns[] = {"id", "name", "uuid", "base", "profile", "active", "version"};
 static const char *const warehouse_page_columns[] = {"id", "name", "uuid", "base", "profile", "active", "version"};
 static const char *const warehouse_insert_columns[] = {"id"};
@@ -181,24 +180,14 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .text[ENGINE_PG] =
             "INSERT INTO warehouse (id, name, uuid, base) VALUES ($1, $2, $3, $4)\n"
             "ON CONFLICT (name) DO UPDATE SET base = excluded.base WHERE warehouse.profile = ''\n"
-            "RETURNING id, name, uuid, base",
+            "RETURNING id",
         .text[ENGINE_LITE] =
             "INSERT INTO warehouse (id, name, uuid, base) VALUES ($1, $2, $3, $4)\n"
             "ON CONFLICT (name) DO UPDATE SET base = excluded.base WHERE warehouse.profile = ''\n"
-            "RETURNING id, name, uuid, base",
+            "RETURNING id",
         .params = 4,
-        .columns = 4,
+        .columns = 1,
         .column_names = warehouse_ensure_columns,
-    },
-    [STMT_WAREHOUSE_GET] = {
-        .name = "warehouse_get",
-        .text[ENGINE_PG] =
-            "SELECT id, name, uuid, base FROM warehouse WHERE name = $1",
-        .text[ENGINE_LITE] =
-            "SELECT id, name, uuid, base FROM warehouse WHERE name = $1",
-        .params = 1,
-        .columns = 4,
-        .column_names = warehouse_get_columns,
     },
     [STMT_WAREHOUSE_FIND] = {
         .name = "warehouse_find",

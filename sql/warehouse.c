@@ -4,24 +4,6 @@
 #include "sql_warehouse.h"
 #include "uuid.h"
 
-bool sql_warehouse_get(
-    struct arena *a, struct sql *s, struct str name, struct sql_warehouse **out, struct err *err)
-{
-    const struct param p[] = {text_param(name)};
-    struct rows rows;
-
-    TRY(sql__read(a, s, STMT_WAREHOUSE_GET, p, &rows, err));
-    *out = NULL;
-    if (rows.n == 0)
-        return true;
-    *out = ARENA_NEW(a, struct sql_warehouse);
-    (*out)->id = rows_i64(&rows, 0, WAREHOUSE_GET_ID);
-    (*out)->name = rows_str(&rows, 0, WAREHOUSE_GET_NAME);
-    (*out)->uuid = rows_str(&rows, 0, WAREHOUSE_GET_UUID);
-    (*out)->base = rows_str(&rows, 0, WAREHOUSE_GET_BASE);
-    return true;
-}
-
 /* Both reads have the same columns. */
 static struct sql_warehouse row_of(const struct rows *rows, size_t row)
 {
@@ -49,6 +31,15 @@ bool sql_warehouse_find(
         return true;
     *out = ARENA_NEW(a, struct sql_warehouse);
     **out = row_of(&rows, 0);
+    return true;
+}
+
+bool sql_warehouse_get(
+    struct arena *a, struct sql *s, struct str name, struct sql_warehouse **out, struct err *err)
+{
+    TRY(sql_warehouse_find(a, s, name, out, err));
+    if (*out && !str_eq((*out)->name, name))
+        *out = NULL;
     return true;
 }
 
@@ -149,22 +140,13 @@ static bool ensured(
     return true;
 }
 
-static bool find_named(
-    struct arena *a, struct sql *s, struct str name, struct sql_warehouse **out, struct err *err)
-{
-    TRY(sql_warehouse_find(a, s, name, out, err));
-    if (*out && !str_eq((*out)->name, name))
-        *out = NULL;
-    return true;
-}
-
 bool sql_warehouse_ensure(struct arena *a, struct sql *s, struct str name, struct str base,
     sql_beside_fn *beside, struct sql_warehouse *out, struct err *err)
 {
     struct sql_warehouse *w;
     char uuid[UUID_TEXT + 1];
 
-    TRY(find_named(a, s, name, &w, err));
+    TRY(sql_warehouse_get(a, s, name, &w, err));
     if (w && (w->profile.n > 0 || str_eq(w->base, base)))
         return ensured(w, name, out, err);
     uuid_v4(uuid);
@@ -178,7 +160,7 @@ bool sql_warehouse_ensure(struct arena *a, struct sql *s, struct str name, struc
     struct placing placing = {
         .w = &fresh, .beside = beside, .stmt = STMT_WAREHOUSE_ENSURE, .params = p};
     TRY(place_row(s, &placing, err));
-    TRY(find_named(a, s, name, &w, err));
+    TRY(sql_warehouse_get(a, s, name, &w, err));
     return ensured(w, name, out, err);
 }
 

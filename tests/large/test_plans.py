@@ -144,7 +144,7 @@ def samples(full):
     tokens = tuple(f"token-{i}" for i in range(16))
     swap = (w, some, old, old + "x", "token-new", "d", "", "r", 1)
     return {
-        "warehouse_ensure": (-7, "w7", "u7", "s3://b7"), "warehouse_get": ("w7",), "warehouse_find": ("w7", "u7"),
+        "warehouse_ensure": (-7, "w7", "u7", "s3://b7"), "warehouse_find": ("w7", "u7"),
         "warehouse_page": ("w2", PAGE), "warehouse_insert": (-9999, "new", "unew", "s3://new", "{}", 1, 1),
         "warehouse_set": (-7, 1, 2, "w7", "s3://b7", "{}", 1), "warehouse_delete": (-7,), "warehouse_objects": (-7,),
         **{f"warehouse_forget_{what}": (-7,) for what in ("changes", "keys", "leases", "jobs", "secrets")},

@@ -110,8 +110,11 @@ START_TEST(test_warehouse_get__by_name)
     ck_ok(&f, sql_warehouse_get(f.a, f.s, STR("second"), &w, &f.err));
     ck_assert(w && w->id == made.id && str_eq(w->uuid, made.uuid));
     ck_str(w->base, "s3://b/two");
-    ck_ok(&f, sql_warehouse_get(f.a, f.s, STR("SECOND"), &w, &f.err));
-    ck_assert_ptr_null(w);
+    const struct str others[] = {STR("SECOND"), made.uuid, made.base};
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        ck_ok(&f, sql_warehouse_get(f.a, f.s, others[i], &w, &f.err));
+        ck_assert_ptr_null(w);
+    }
     fixture_close(&f);
 }
 END_TEST
