@@ -66,12 +66,7 @@ static bool read_row(
     struct arena *a, const struct sql_warehouse *row, struct house *out, struct err *err)
 {
     *out = (struct house){.row = *row};
-    if (row->profile.n == 0)
-        return true;
-    out->profile = json_hold(a, json_loadb(row->profile.p, row->profile.n, 0, NULL));
-    return json_is_object(out->profile) ||
-           err_set(err, ERR_INTERNAL, "The profile of the warehouse %.*s is no JSON object",
-               STR_ARG(row->name));
+    return profile_read(a, row, &out->profile, err);
 }
 
 static bool find(
@@ -85,6 +80,17 @@ static bool find(
         return err_set(
             err, ERR_NO_SUCH_WAREHOUSE, "Warehouse does not exist: %.*s", STR_ARG(named));
     return read_row(a, row, out, err);
+}
+
+/* One that has a profile, and so can be changed here. */
+static bool find_described(
+    struct arena *a, const struct manage *m, struct str named, struct house *out, struct err *err)
+{
+    TRY(find(a, m, named, out, err));
+    return out->profile ||
+           err_set(err, ERR_INVALID_ARGUMENT,
+               "Warehouse %.*s is the default one, which the settings describe",
+               STR_ARG(out->row.name));
 }
 
 static json_t *document(const struct house *h)
@@ -404,10 +410,7 @@ bool manage_change(struct arena *a, const struct manage *m, struct str named, co
 {
     struct house h = {0};
 
-    TRY(find(a, m, named, &h, err));
-    if (!h.profile)
-        return err_set(err, ERR_INVALID_ARGUMENT,
-            "Warehouse %.*s is the default one, which the settings describe", STR_ARG(h.row.name));
+    TRY(find_described(a, m, named, &h, err));
     TRY(check_version(&h, body, err));
     TRY(apply(a, &h, body, err));
     TRY(settle(a, m, &h, err));
@@ -443,10 +446,7 @@ bool manage_delete(struct arena *a, const struct manage *m, struct str named, st
     struct house h = {0};
     bool deleted;
 
-    TRY(find(a, m, named, &h, err));
-    if (!h.profile)
-        return err_set(err, ERR_INVALID_ARGUMENT,
-            "Warehouse %.*s is the default one, which the settings describe", STR_ARG(h.row.name));
+    TRY(find_described(a, m, named, &h, err));
     if (!sql_warehouse_delete(m->sql, h.row.id, &deleted, &content, err))
         return db_failed(err);
     if (deleted)

@@ -2,8 +2,7 @@
 #include "call.h"
 #include "config.h"
 #include "handed.h"
-#include "json.h"
-#include "metric.h"
+#include "profile.h"
 #include "vending.h"
 #include "warehouses.h"
 
@@ -58,13 +57,8 @@ static void put_texts(struct buf *b, json_t *texts, const char *sep)
 
 /* Paths of the default warehouse have no prefix. The separator is every client's default; DuckDB
  * needs it said in its encoded form. */
-static void put_settings(struct call *c, struct buf *b, const struct sql_warehouse *row)
+static void put_settings(struct call *c, struct buf *b, json_t *profile)
 {
-    json_t *profile = NULL;
-    if (row->profile.n > 0)
-        profile = json_loadb(row->profile.p, row->profile.n, 0, NULL);
-    if (profile)
-        (void)json_hold(c->arena, profile);
     json_t *defaults = json_object_get(profile, "defaults");
     const char *ways = json_object_get(defaults, ASKS) ? NULL : vending_ways(c);
     buf_puts(b, "{\"defaults\":{");
@@ -74,7 +68,7 @@ static void put_settings(struct call *c, struct buf *b, const struct sql_warehou
     buf_puts(b, "},\"overrides\":{\"namespace-separator\":\"%1F\"");
     if (profile) {
         buf_puts(b, ",\"prefix\":");
-        buf_json_str(b, row->uuid);
+        buf_json_str(b, catalog_warehouse(c->catalog)->uuid);
     }
     put_texts(b, json_object_get(profile, "overrides"), ",");
     buf_puts(b, "},\"endpoints\":[");
@@ -84,13 +78,15 @@ bool op_get_config(struct call *c)
 {
     struct str named = call_param(c, "warehouse");
     struct catalog *catalog;
+    json_t *profile;
     struct buf b;
     TRY(warehouses_find(c->server->warehouses, named, &catalog, &c->err));
     catalog_unref(&c->catalog);
     c->catalog = catalog;
+    TRY(profile_read(c->arena, catalog_warehouse(catalog), &profile, &c->err));
     buf_init(&b, 1 << 20);
     buf_reserve(&b, 2048); /* nearly all of it are the names of the endpoints */
-    put_settings(c, &b, catalog_warehouse(catalog));
+    put_settings(c, &b, profile);
     buf_puts(&b, op_endpoints);
     buf_putc(&b, ']');
     if (c->server->conf->idempotency_lifetime > 0) {

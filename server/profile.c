@@ -258,17 +258,29 @@ void profile_store(struct arena *a, const struct config *conf, struct str base,
     signing(profile, out);
 }
 
+static bool check_object(const struct sql_warehouse *row, const json_t *profile, struct err *err)
+{
+    return json_is_object(profile) ||
+           err_set(err, ERR_INTERNAL, "The profile of the warehouse %.*s is no JSON object",
+               STR_ARG(row->name));
+}
+
+bool profile_read(struct arena *a, const struct sql_warehouse *row, json_t **out, struct err *err)
+{
+    *out = NULL;
+    if (row->profile.n == 0)
+        return true;
+    *out = json_hold(a, json_loadb(row->profile.p, row->profile.n, 0, NULL));
+    return check_object(row, *out, err);
+}
+
 bool profile_of_row(struct arena *a, const struct config *conf, struct secrets *secrets,
     const struct sql_warehouse *row, struct store_conf *out, struct err *err)
 {
-    json_t *profile = json_loadb(row->profile.p, row->profile.n, 0, NULL);
+    json_t *profile;
 
-    if (!json_is_object(profile)) {
-        json_decref(profile);
-        return err_set(err, ERR_INTERNAL, "The profile of the warehouse %.*s is no JSON object",
-            STR_ARG(row->name));
-    }
-    (void)json_hold(a, profile);
+    TRY(profile_read(a, row, &profile, err));
+    TRY(check_object(row, profile, err));
     if (!identity_check(a, conf, row->base, profile, err)) {
         err_wrap(err, "Warehouse %.*s", STR_ARG(row->name));
         return err_as(err, ERR_FORBIDDEN);

@@ -15,6 +15,10 @@ struct secrets;
 /* The default warehouse's store. Strings are the settings' or the arena's. */
 void profile_of_settings(
     struct arena *a, const struct config *conf, struct secrets *secrets, struct store_conf *out);
+/* The profile of a row, held by the arena; NULL: it has none, settings describe the warehouse.
+ * ERR_INTERNAL: it is not understood. */
+MUST bool profile_read(
+    struct arena *a, const struct sql_warehouse *row, json_t **out, struct err *err);
 /* The store of a warehouse with a profile. Strings live in the arena, or are the settings'.
  * ERR_INTERNAL: the profile in the database is not understood; ERR_FORBIDDEN: the settings do not
  * let it use the server's credentials. */
