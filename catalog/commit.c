@@ -8,10 +8,9 @@
 #include "update.h"
 
 struct commit {
-    struct arena *a;
+    const struct act *act;
+    struct arena *a; /* act's */
     struct catalog *c;
-    const struct caller *by;
-    enum sql_kind kind;
     const struct ident *id;
     const struct sql_object *row; /* as it was looked up; NULL: it has to be read */
     const json_t *requirements, *updates;
@@ -63,22 +62,15 @@ bool object__current(
     }
 }
 
-static bool base_read(const struct commit *r, struct current *out, struct err *err)
-{
-    const struct act act = {r->a, r->c, r->by, r->kind};
-    return object__current(&act, r->id, out, err);
-}
-
 /* The row that was looked up for the request, as long as it serves: an older one loses the swap. */
 static bool base_found(const struct commit *r, struct current *out, struct err *err)
 {
-    const struct act act = {r->a, r->c, r->by, r->kind};
-    if (r->row && object__current_of(&act, r->id, r->row, out, err))
+    if (r->row && object__current_of(r->act, r->id, r->row, out, err))
         return true;
     if (r->row && err->kind == ERR_BUSY) /* the store has just been asked as often as is decent */
         return false;
     err_clear(err);
-    return base_read(r, out, err);
+    return object__current(r->act, r->id, out, err);
 }
 
 /* A commit that moves the object has its new location checked like that of a new one. */
@@ -91,6 +83,16 @@ static bool moved_place(
            err_where(err, "%.*s", STR_ARG(d->location_at));
 }
 
+/* The change failed: its file goes, unless the pointer may name it. */
+static bool let_go(const struct commit *r, struct written *w, const struct err *err)
+{
+    if (err->kind == ERR_COMMIT_UNKNOWN)
+        metadata_unref(&w->metadata);
+    else
+        object__discard(r->c, w);
+    return false;
+}
+
 /* ERR_CAS_LOST: somebody was faster; nothing is left behind. */
 static bool swap(const struct commit *r, const struct current *base, const struct draft *d,
     const struct sql_place *place, struct written *w, struct err *err)
@@ -100,7 +102,7 @@ static bool swap(const struct commit *r, const struct current *base, const struc
         .object = base->row->id,
         .old_metadata_location = base->row->metadata_location,
         .metadata_location = w->location,
-        .by = catalog__change(r->a, r->by, w->token, r->digest),
+        .by = catalog__change(r->a, r->act->by, w->token, r->digest),
     };
     if (d->location_changed) {
         s.location = d->head.location;
@@ -109,18 +111,14 @@ static bool swap(const struct commit *r, const struct current *base, const struc
     enum sql_swap_result result;
     if (!sql_object_swap(r->c->sql, &s, 1, &result, err)) {
         catalog__change_failed(err);
-        if (err->kind == ERR_COMMIT_UNKNOWN)
-            metadata_unref(&w->metadata); /* the file stays: the pointer may name it */
-        else
-            object__discard(r->c, w);
-        return false;
+        return let_go(r, w, err);
     }
     if (result == SQL_SWAPPED)
         return true;
     object__discard(r->c, w);
     if (result == SQL_SWAP_LOST) {
         cache_drop(&r->c->cached, base->row->metadata_location); /* as after one that was won */
-        return err_set(err, ERR_CAS_LOST, "the %s changed meanwhile", object__word(r->kind));
+        return err_set(err, ERR_CAS_LOST, "the %s changed meanwhile", object__word(r->act->kind));
     }
     return err_set(err, ERR_INVALID_ARGUMENT,
         "Invalid location: %.*s is, contains or lies in the location of another table or view",
@@ -140,15 +138,14 @@ static bool commit_once(const struct commit *r, struct loaded *out, struct err *
     TRY(updates_apply(d, r->updates, err));
     if (d->changes == 0) {
         metric_add(METRIC_commits_noop_total, 1);
-        object__show(r->by, base.metadata, out);
+        object__show(r->act->by, base.metadata, out);
         return true;
     }
     TRY(moved_place(r, d, &place, err));
     TRY(object__write(r->a, r->c, d, &w, err));
     TRY(swap(r, &base, d, &place, &w, err));
     metric_add(METRIC_commits_applied_total, 1);
-    const struct act act = {r->a, r->c, r->by, r->kind};
-    object__leave_old_files(&act, &base, w.metadata);
+    object__leave_old_files(r->act, &base, w.metadata);
     cache_drop(&r->c->cached, base.row->metadata_location); /* no row names it any more */
     object__keep(r->a, r->c, &w, out);
     return true;
@@ -172,15 +169,15 @@ static bool applied_before(const struct commit *r, struct loaded *out)
 {
     struct sql_applied then;
     struct err ignored;
-    if (!object__is_unique(r->kind, r->updates) ||
+    if (!object__is_unique(r->act->kind, r->updates) ||
         !sql_change_by_digest(r->a, r->c->sql, r->c->warehouse.id, r->digest, &then, &ignored) ||
         !then.metadata_location.p)
         return false;
     const struct metadata *m;
-    if (!object__metadata(r->a, r->c, r->kind, then.metadata_location, &m, &ignored) &&
-        !object__metadata(r->a, r->c, r->kind, then.current, &m, &ignored))
+    if (!object__metadata(r->a, r->c, r->act->kind, then.metadata_location, &m, &ignored) &&
+        !object__metadata(r->a, r->c, r->act->kind, then.current, &m, &ignored))
         return false;
-    object__show(r->by, m, out);
+    object__show(r->act->by, m, out);
     return true;
 }
 
@@ -202,8 +199,7 @@ static bool commit_create(const struct commit *r, struct loaded *out, struct err
     struct sql_ns *ns;
     struct sql_place place;
     struct written w;
-    const struct act act = {r->a, r->c, r->by, SQL_TABLE};
-    TRY(object__name_free(&act, r->id, NEW_COMMIT, &ns, err));
+    TRY(object__name_free(r->act, r->id, NEW_COMMIT, &ns, err));
     struct draft *d = draft_begin_empty(r->a, object__first_version(r->updates));
     TRY(updates_apply(d, r->updates, err));
     TRY(draft_check_complete(d, err));
@@ -220,13 +216,8 @@ static bool commit_create(const struct commit *r, struct loaded *out, struct err
         .metadata_location = w.location,
         .place = place,
     };
-    if (!object__insert(&act, &o, w.token, r->digest, NEW_COMMIT, err)) {
-        if (err->kind == ERR_COMMIT_UNKNOWN)
-            metadata_unref(&w.metadata);
-        else
-            object__discard(r->c, &w);
-        return false;
-    }
+    if (!object__insert(r->act, &o, w.token, r->digest, NEW_COMMIT, err))
+        return let_go(r, &w, err);
     metric_add(METRIC_commits_applied_total, 1);
     object__keep(r->a, r->c, &w, out);
     return true;
@@ -245,7 +236,7 @@ static bool commit_existing(struct commit *r, struct loaded *out, struct err *er
     }
     return err_set(err, ERR_COMMIT_FAILED,
         "The %s was changed by others %d times while this commit was tried; refresh and try again",
-        object__word(r->kind), COMMIT_ROUNDS);
+        object__word(r->act->kind), COMMIT_ROUNDS);
 }
 
 /* A commit that is sent again finds its snapshot or version there, whatever its requirements say:
@@ -272,10 +263,9 @@ bool object__commit(const struct act *act, const struct ident *id, const struct 
     const json_t *body, struct str digest, struct loaded *out, struct err *err)
 {
     struct commit r = {
+        .act = act,
         .a = act->a,
         .c = act->c,
-        .by = act->by,
-        .kind = act->kind,
         .id = id,
         .row = row,
         .requirements = json_object_get(body, "requirements"),
@@ -284,8 +274,8 @@ bool object__commit(const struct act *act, const struct ident *id, const struct 
     };
     bool create = false;
     /* What no table, or no view, could take is refused before one is looked for. */
-    TRY(updates_known(r.updates, r.kind == SQL_VIEW ? METADATA_VIEW : METADATA_TABLE, err));
-    TRY(r.kind == SQL_VIEW ? requirements_known(r.requirements, err)
+    TRY(updates_known(r.updates, act->kind == SQL_VIEW ? METADATA_VIEW : METADATA_TABLE, err));
+    TRY(act->kind == SQL_VIEW ? requirements_known(r.requirements, err)
                            : requirements_create(r.requirements, &create, err));
     if (create ? commit_create(&r, out, err) : commit_existing(&r, out, err))
         return true;
