@@ -2,7 +2,6 @@
  * after it, so that a purge that is begun again finds what is left, and passes over what is gone.
  * Nothing is remembered but a filter of what was done, and the files of one step. */
 #include <jansson.h>
-#include <time.h>
 
 #include "arena.h"
 #include "buf.h"
@@ -23,9 +22,9 @@ enum {
     SEEN = 1 << 19,           /* of the filter; two names in one place are both done again */
     PAGE = 1000,              /* of objects that may be rivals */
     SURVEY_TRIES = 100,
+    SURVEY_PAUSE_US = 50000,
     AWAY_AFTER = 3, /* requests to the store that found it away, one after the other */
     TOLD = 10,      /* failures that get a line in the log each */
-    SLICE_US = 50000,
 };
 
 struct walk {
@@ -133,11 +132,6 @@ static bool may_lead(struct walk *w, struct str uri)
 /* -- Going on -----------------------------------------------------------------------------------
  */
 
-static bool stopped(const struct walk *w)
-{
-    return atomic_load(&w->purge->stopped);
-}
-
 static bool go_on(struct walk *w);
 
 static bool asked_to_go_on(void *arg)
@@ -150,8 +144,7 @@ static enum purge_end survey(struct walk *w, const struct purge_asker *asker)
 {
     enum purge_end end = purge__survey(w->purge, asker);
     for (int i = 0; end == PURGE_LOST && w->begun && i < SURVEY_TRIES; i++) {
-        (void)clock_nanosleep(
-            CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = SLICE_US * 1000L}, NULL);
+        clock_sleep(SURVEY_PAUSE_US);
         if (!go_on(w))
             return w->end;
         end = purge__survey(w->purge, asker);
@@ -190,7 +183,7 @@ static bool go_on(struct walk *w)
 {
     struct err err = {.kind = ERR_NONE};
     bool taken;
-    if (stopped(w))
+    if (atomic_load(&w->purge->stopped))
         return end_as(w, PURGE_STOPPED);
     if (clock_mono_us() < w->renew_us)
         return true;
@@ -204,13 +197,8 @@ static bool go_on(struct walk *w)
 
 static void wait_turn(struct walk *w)
 {
-    int64_t now = clock_mono_us();
-    while (now < w->next_us && !stopped(w)) {
-        int64_t us = w->next_us - now < SLICE_US ? w->next_us - now : SLICE_US;
-        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = us * 1000}, NULL);
-        now = clock_mono_us();
-    }
-    w->next_us = (now > w->next_us ? now : w->next_us) + 1000000 / w->purge->rate;
+    clock_wait(w->next_us, &w->purge->stopped);
+    w->next_us = clock_mono_us() + 1000000 / w->purge->rate;
 }
 
 /* Was it done in this walk? From now on it was. */

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "arena.h"
 #include "base.h"
@@ -25,7 +24,6 @@ enum {
     LIST_MAX = 200000, /* files or folders of one folder */
     AWAY_AFTER = 3,    /* failures of the store, one after the other */
     TOLD = 10,         /* failures that get a line in the log each */
-    SLICE_US = 50000,
     POSITION_MAX = 2112, /* a word and a namespace */
 };
 
@@ -127,22 +125,13 @@ static bool note(struct round *r)
            end_as(r, ROUND_AWAY);
 }
 
-static bool stopped(const struct round *r)
-{
-    return atomic_load(&r->sweep->stopped);
-}
-
 /* Before a request to the store. */
 static bool go_on(struct round *r)
 {
+    clock_wait(r->next_us, &r->sweep->stopped);
     int64_t now = clock_mono_us();
-    while (now < r->next_us && !stopped(r)) {
-        int64_t us = r->next_us - now < SLICE_US ? r->next_us - now : SLICE_US;
-        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = us * 1000}, NULL);
-        now = clock_mono_us();
-    }
     r->next_us = now + 1000000 / r->sweep->rate;
-    if (stopped(r))
+    if (atomic_load(&r->sweep->stopped))
         return end_as(r, ROUND_STOPPED);
     return now < r->note_us || note(r);
 }

@@ -101,14 +101,6 @@ struct str sql_name(const struct sql *s)
 
 /* --- time --- */
 
-static void sleep_us(int64_t us)
-{
-    struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-
-    while (nanosleep(&t, &t) != 0 && errno == EINTR)
-        ;
-}
-
 bool sql__pause(struct pace *p)
 {
     enum { FIRST_US = 10000, MOST_US = 500000 };
@@ -121,7 +113,7 @@ bool sql__pause(struct pace *p)
     uuid_random(&random, sizeof(random));
     pause = pause / 2 + (int64_t)(random % (uint64_t)pause); /* 0.5 to 1.5 of it */
     p->n++;
-    sleep_us(pause < left ? pause : left);
+    clock_sleep(pause < left ? pause : left);
     return true;
 }
 

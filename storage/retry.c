@@ -5,9 +5,6 @@
 #include "metric.h"
 #include "uuid.h"
 
-#include <errno.h>
-#include <time.h>
-
 enum { TRIES = 5, BACKOFF_MS = 50, BACKOFF_MAX_MS = 5000, ASKED_MAX_S = 3600 };
 enum { PURSE = 500, PRICE_ANSWERED = 5, PRICE_SILENT = 10 };
 
@@ -40,9 +37,7 @@ static int64_t wait_us(const struct fetch_response *rs, int tries)
 
 static void pause_for(int64_t us)
 {
-    struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR)
-        ;
+    clock_sleep(us);
     metric_add(METRIC_store_retries_total, 1);
     metric_add(METRIC_store_requests_total, 1);
 }

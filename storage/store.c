@@ -209,7 +209,7 @@ bool store_get(struct store *s, struct str uri, size_t max, struct buf *out, str
     int64_t start;
     TRY(begin(s, uri, &p, &start, err));
     if (FAULT(STORE_GET_STALL))
-        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_sec = 2}, NULL);
+        clock_sleep(2000000);
     return finish(p.root->ops->get(s, &p, max, out, err), start);
 }
 
@@ -317,7 +317,7 @@ bool store_delete(struct store *s, struct str uri, struct err *err)
         return err_set(
             err, ERR_UNAVAILABLE, "%.*s was not deleted: failure asked for", STR_ARG(uri));
     if (FAULT(STORE_DELETE_STALL))
-        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_sec = 2}, NULL);
+        clock_sleep(2000000);
     return finish(p.root->ops->remove(s, &p, err), start);
 }
 

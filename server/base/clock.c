@@ -1,9 +1,11 @@
 #include "clock.h"
 
-#include <stdatomic.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
+
+enum { SLICE_US = 50000 };
 
 static _Atomic int64_t frozen;
 
@@ -22,6 +24,19 @@ int64_t clock_mono_us(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+void clock_sleep(int64_t us)
+{
+    struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR)
+        ;
+}
+
+void clock_wait(int64_t until_us, const atomic_bool *stop)
+{
+    for (int64_t left; !atomic_load(stop) && (left = until_us - clock_mono_us()) > 0;)
+        clock_sleep(left < SLICE_US ? left : SLICE_US);
 }
 
 void clock_freeze(int64_t ms)

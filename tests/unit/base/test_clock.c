@@ -26,11 +26,23 @@ START_TEST(test_clock_parse__what_is_no_time)
 }
 END_TEST
 
+START_TEST(test_clock_wait__until_then_or_stopped)
+{
+    atomic_bool stop = false;
+    int64_t until = clock_mono_us() + 60000;
+    clock_wait(until, &stop);
+    ck_assert_int_ge(clock_mono_us(), until);
+    atomic_store(&stop, true);
+    clock_wait(INT64_MAX, &stop);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("clock");
     tcase_add_test(tc, test_clock_parse__with_any_fraction);
     tcase_add_test(tc, test_clock_parse__what_is_no_time);
+    tcase_add_test(tc, test_clock_wait__until_then_or_stopped);
     Suite *s = suite_create("clock");
     suite_add_tcase(s, tc);
     SRunner *r = srunner_create(s);
