@@ -128,18 +128,12 @@ struct batch {
 static void ask_table(struct batch *b, int64_t table, struct str metadata_location)
 {
     AUTO(metadata_unref) struct metadata *m = NULL;
-    struct str *pieces = NULL;
     struct err ignored = {0};
     bool read = cache_get(&b->c->cached, metadata_location, &m, &ignored);
-    size_t n = read ? metadata_document(b->a, m, VARIANT_ALL, &pieces) : 0;
-    for (size_t i = 0; i < b->n; i++) {
-        struct str name = str_behind(b->files[i].uri, '/');
-        if (b->files[i].object == table)
-            continue;
-        b->named[i] = b->named[i] || !read;
-        for (size_t k = 0; k < n && !b->named[i]; k++)
-            b->named[i] = memmem(pieces[k].p, pieces[k].n, name.p, name.n) != NULL;
-    }
+    for (size_t i = 0; i < b->n; i++)
+        if (b->files[i].object != table)
+            b->named[i] = b->named[i] || !read ||
+                          metadata_holds(m, str_behind(b->files[i].uri, '/'));
 }
 
 static void spare(struct batch *b, struct sql_folder folder)

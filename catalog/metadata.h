@@ -110,6 +110,8 @@ const struct part *metadata_find(const struct metadata *m, enum parts_kind kind,
  * is in the arena. The refs variant is made once and kept. */
 size_t metadata_document(
     struct arena *a, const struct metadata *m, enum variant v, struct str **pieces);
+/* Does the document hold that text, spelled so, anywhere? */
+bool metadata_holds(const struct metadata *m, struct str text);
 /* The same document as a raw deflate segment ended by a full flush, with the CRC-32 and size of its
  * plain text, made once and kept, from the second asking on, or from the first when the document is
  * too large for the cache; false before that, and when it is too small to be worth it. */

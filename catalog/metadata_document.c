@@ -165,6 +165,11 @@ size_t metadata_document(
     return n;
 }
 
+bool metadata_holds(const struct metadata *m, struct str text)
+{
+    return memmem(m->bytes, m->n, text.p, text.n) != NULL;
+}
+
 /* -- Compressed -------------------------------------------------------------------------------- */
 
 static void feed(z_stream *z, struct str piece, int flush)

@@ -20,10 +20,10 @@ enum {
     POLL_MS = 30000,
     AWAY_MS = 20000,
     LEASE_MS = 10000,
-    NOTE_US = 3000000, /* how often the lease is taken again and the position noted */
-    LIST_MAX = 200000, /* files or folders of one folder */
-    AWAY_AFTER = 3,    /* failures of the store, one after the other */
-    TOLD = 10,         /* failures that get a line in the log each */
+    NOTE_US = 3000000,   /* how often the lease is taken again and the position noted */
+    LIST_MAX = 200000,   /* files or folders of one folder */
+    AWAY_AFTER = 3,      /* failures of the store, one after the other */
+    TOLD = 10,           /* failures that get a line in the log each */
     POSITION_MAX = 2112, /* a word and a namespace */
 };
 
@@ -181,18 +181,10 @@ static const struct metadata *owner_metadata(struct round *r, struct owner *o)
  */
 static bool owner_names(struct round *r, struct owner *o, struct str uri)
 {
-    struct str name = str_behind(uri, '/');
-    struct str *pieces;
     if (!o)
         return false;
     const struct metadata *m = owner_metadata(r, o);
-    if (!m)
-        return true;
-    size_t n = metadata_document(r->scratch, m, VARIANT_ALL, &pieces);
-    for (size_t i = 0; i < n; i++)
-        if (memmem(pieces[i].p, pieces[i].n, name.p, name.n))
-            return true;
-    return false;
+    return !m || metadata_holds(m, str_behind(uri, '/'));
 }
 
 static bool named(struct round *r, const struct batch *b, size_t i)
