@@ -57,11 +57,6 @@ bool catalog_is_last(const struct catalog *c)
     return atomic_load_explicit(&c->refs, memory_order_acquire) == 1;
 }
 
-struct sql *catalog_sql(const struct catalog *c)
-{
-    return c->sql;
-}
-
 struct store *catalog_store(const struct catalog *c)
 {
     return c->store;

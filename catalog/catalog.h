@@ -34,7 +34,6 @@ void catalog_unref(struct catalog **c);
 /* Is there no other reference? Nobody can get one from nobody. */
 bool catalog_is_last(const struct catalog *c);
 
-struct sql *catalog_sql(const struct catalog *c);
 struct store *catalog_store(const struct catalog *c);
 const struct sql_warehouse *catalog_warehouse(const struct catalog *c);
 

@@ -17,7 +17,8 @@ struct commit {
     struct str digest; /* of the request */
 };
 
-void object__show(const struct caller *by, const struct metadata *m, struct loaded *out)
+/* The result of a change that changed nothing, also for the answer to keep. */
+static void show(const struct caller *by, const struct metadata *m, struct loaded *out)
 {
     *out = (struct loaded){.metadata = m};
     if (by->idem)
@@ -138,7 +139,7 @@ static bool commit_once(const struct commit *r, struct loaded *out, struct err *
     TRY(updates_apply(d, r->updates, err));
     if (d->changes == 0) {
         metric_add(METRIC_commits_noop_total, 1);
-        object__show(r->act->by, base.metadata, out);
+        show(r->act->by, base.metadata, out);
         return true;
     }
     TRY(moved_place(r, d, &place, err));
@@ -177,7 +178,7 @@ static bool applied_before(const struct commit *r, struct loaded *out)
     if (!object__metadata(r->a, r->c, r->act->kind, then.metadata_location, &m, &ignored) &&
         !object__metadata(r->a, r->c, r->act->kind, then.current, &m, &ignored))
         return false;
-    object__show(r->act->by, m, out);
+    show(r->act->by, m, out);
     return true;
 }
 
@@ -276,7 +277,7 @@ bool object__commit(const struct act *act, const struct ident *id, const struct 
     /* What no table, or no view, could take is refused before one is looked for. */
     TRY(updates_known(r.updates, act->kind == SQL_VIEW ? METADATA_VIEW : METADATA_TABLE, err));
     TRY(act->kind == SQL_VIEW ? requirements_known(r.requirements, err)
-                           : requirements_create(r.requirements, &create, err));
+                              : requirements_create(r.requirements, &create, err));
     if (create ? commit_create(&r, out, err) : commit_existing(&r, out, err))
         return true;
     if (err->kind == ERR_COMMIT_FAILED)

@@ -33,7 +33,8 @@ enum {
 
 /* -- Making and ending ------------------------------------------------------------------------ */
 
-void metadata_new__fini(struct metadata_new *new)
+/* Releases what a half-filled one refers to. */
+static void new_fini(struct metadata_new *new)
 {
     xfree(TAKE(new->bytes));
     for (int k = 0; k < PARTS_COUNT; k++)
@@ -43,7 +44,7 @@ void metadata_new__fini(struct metadata_new *new)
     json_decref(TAKE(new->head.refs));
 }
 
-void metadata__etag(
+static void etag_of(
     struct str location, struct str uuid, enum variant v, char out[static METADATA_ETAG + 1])
 {
     const struct str parts[] = {location, uuid};
@@ -103,7 +104,7 @@ struct metadata *metadata_from_draft(struct metadata_new *take)
     m->members = TAKE(take->members);
     m->n_members = take->n_members;
     for (int v = 0; v < METADATA_VARIANTS; v++)
-        metadata__etag(m->location, m->head.uuid, (enum variant)v, m->etags[v]);
+        etag_of(m->location, m->head.uuid, (enum variant)v, m->etags[v]);
     m->lazy = lazy_new();
     atomic_init(&m->lazy->cost, first_cost(m));
     *take = (struct metadata_new){0};
@@ -171,7 +172,7 @@ void metadata_unref(struct metadata **m)
         weak_cut(gone->lazy->weak);
     struct metadata_new rest = {.bytes = gone->bytes, .head = gone->head, .members = gone->members};
     memcpy(rest.parts, gone->parts, sizeof(rest.parts));
-    metadata_new__fini(&rest);
+    new_fini(&rest);
     metadata__lazy_free(gone->lazy);
     xfree(gone->strings);
     xfree(gone);
@@ -207,7 +208,7 @@ static bool unpacked(struct str bytes, size_t max, char **out, size_t *n_out, st
 
 static void reading_fini(struct reading *r)
 {
-    metadata_new__fini(&r->new);
+    new_fini(&r->new);
 }
 
 static bool fix(struct reading *r, struct str location, struct err *err)
@@ -321,7 +322,7 @@ struct str metadata_etag_of(
     struct arena *a, struct str metadata_location, struct str uuid, enum variant v)
 {
     char *tag = arena_alloc(a, METADATA_ETAG + 1);
-    metadata__etag(metadata_location, uuid, v, tag);
+    etag_of(metadata_location, uuid, v, tag);
     return (struct str){tag, METADATA_ETAG};
 }
 

@@ -71,10 +71,6 @@ struct metadata {
 /* The next asking for a packed form counts as the second one. */
 void metadata__asked(struct metadata *m);
 void metadata__lazy_free(struct lazy *lazy);
-void metadata__etag(
-    struct str location, struct str uuid, enum variant v, char out[static METADATA_ETAG + 1]);
-/* Releases what a half-filled metadata_new refers to. */
-void metadata_new__fini(struct metadata_new *new);
 
 /* Does it unpack to so much that it is refused, whoever wrote it? */
 bool gzip__looks_like_a_bomb(size_t packed, size_t plain);

@@ -29,9 +29,6 @@ MUST bool object__current(
 MUST bool object__current_of(const struct act *act, const struct ident *id,
     const struct sql_object *row, struct current *out, struct err *err);
 
-/* The result of a change that changed nothing, also for the answer to keep. */
-void object__show(const struct caller *by, const struct metadata *m, struct loaded *out);
-
 /* A metadata file that was written for a change still to be made. */
 struct written {
     struct metadata *metadata; /* own reference */

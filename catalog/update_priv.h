@@ -63,7 +63,6 @@ void json_copy_rest(json_t *to, const json_t *from);
 bool draft__reserved_property(const char *name);
 /* Without trailing slashes, but not into the scheme. */
 struct str draft__strip_slashes(struct str location);
-MUST bool draft__check_format_version(int64_t version, struct err *err);
 
 /* Puts what an element says of places of files, and what a map of properties sets, on the draft's
  * list; the pointer of `at` must live as long as the list. */

@@ -136,11 +136,6 @@ void warehouses_close(struct warehouses **wp)
     xfree(w);
 }
 
-struct catalog *warehouses_default(const struct warehouses *w)
-{
-    return w->home;
-}
-
 /* --- what is known; under the lock -------------------------------------------------------------
  */
 

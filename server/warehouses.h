@@ -20,8 +20,6 @@ MUST bool warehouses_open(const struct config *conf, struct sql *sql, struct sec
 /* Nobody may hold another reference to a catalog. */
 void warehouses_close(struct warehouses **w);
 
-/* The default warehouse, alive as long as `w`. */
-struct catalog *warehouses_default(const struct warehouses *w);
 /* A reference to the warehouse by its name, its uuid or its base location; empty: the default one.
  * What another server changed is seen within two seconds. In the fast lane ERR_WOULD_BLOCK when the
  * database has to be asked. ERR_NO_SUCH_WAREHOUSE; ERR_FORBIDDEN for one that is deactivated. */

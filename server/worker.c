@@ -93,13 +93,33 @@ static void run_slow(struct exec_task *t)
     stage_slow(of_task(t));
 }
 
+static void wake(struct worker *w)
+{
+    uint64_t one = 1;
+
+    while (write(w->event, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
+}
+
+/* From any thread: the reply of a call that was in the slow lane is there. */
+static void hand_in(struct call *c)
+{
+    struct worker *w = c->worker;
+
+    pthread_mutex_lock(&w->lock);
+    bool first = !w->answered && !w->notes;
+    c->next = w->answered;
+    w->answered = c;
+    pthread_mutex_unlock(&w->lock);
+    if (first)
+        wake(w);
+}
+
 /* Only when the next one of its key may run: a client that commits again at once must not find its
  * own last commit in the way. */
 static void answer(struct exec_task *t)
 {
-    struct call *c = of_task(t);
-
-    worker_answered(c->worker, c);
+    hand_in(of_task(t));
 }
 
 static void refuse_slow(struct exec_task *t)
@@ -107,7 +127,7 @@ static void refuse_slow(struct exec_task *t)
     struct call *c = of_task(t);
 
     stage_refuse(c, "The server is stopping");
-    worker_answered(c->worker, c);
+    hand_in(c);
 }
 
 /* Commits of one table run one after the other here rather than fight in the database. */
@@ -194,7 +214,7 @@ static void refuse_more(struct exec_task *t)
     struct call *c = of_task(t);
 
     stage_break(c, "The server is stopping");
-    worker_answered(c->worker, c);
+    hand_in(c);
 }
 
 /* The answer has begun, so a full lane is no reason any more to refuse it. No more wait than there
@@ -211,25 +231,6 @@ static bool more(void *owner, struct call *c)
 
 /* --- what other threads hand in ----------------------------------------------------------------
  */
-
-static void wake(struct worker *w)
-{
-    uint64_t one = 1;
-
-    while (write(w->event, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
-}
-
-void worker_answered(struct worker *w, struct call *c)
-{
-    pthread_mutex_lock(&w->lock);
-    bool first = !w->answered && !w->notes;
-    c->next = w->answered;
-    w->answered = c;
-    pthread_mutex_unlock(&w->lock);
-    if (first)
-        wake(w);
-}
 
 void worker_note(struct worker *w, struct worker_note *n)
 {

@@ -19,8 +19,6 @@ struct worker_conf {
 /* Opens the lookup's connection, starts the thread. */
 MUST bool worker_start(const struct server *server, const struct worker_conf *conf,
     struct worker **out, struct err *err);
-/* From any thread: the call's reply is there (it was in the slow lane). */
-void worker_answered(struct worker *w, struct call *c);
 /* From any thread: runs `fn(arg)` in the worker's thread at its next turn. */
 struct worker_note {
     void (*fn)(void *arg);

@@ -161,7 +161,8 @@ static void put_user(struct buf *b, const struct azure_user_key *user)
     buf_puts(b, "\n\n\n"); /* no authorized or unauthorized user, no correlation id */
 }
 
-struct str azure_sas_text(struct arena *a, const struct azure_sas *sas)
+/* What is signed; holds no secret. */
+static struct str sas_text(struct arena *a, const struct azure_sas *sas)
 {
     struct buf b;
     buf_init(&b, SIZE_MAX);
@@ -201,7 +202,7 @@ bool azure_sas_sign(
 {
     struct str signature = STR("");
     struct buf b;
-    TRY(sign(a, key, azure_sas_text(a, sas), &signature, err));
+    TRY(sign(a, key, sas_text(a, sas), &signature, err));
     buf_init(&b, SIZE_MAX);
     buf_reserve(&b, SAS_ROOM); /* so that no copy is left behind */
     param(&b, a, "sv", STR(SAS_VERSION));

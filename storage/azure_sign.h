@@ -45,8 +45,6 @@ struct azure_sas {
     const struct azure_user_key *user; /* NULL: by the account's key */
 };
 
-/* What is signed; holds no secret. */
-struct str azure_sas_text(struct arena *a, const struct azure_sas *sas);
 /* The query string that lets in. key: base64, the account's or the user's; ERR_INTERNAL as above.
  */
 MUST bool azure_sas_sign(
