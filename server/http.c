@@ -1,25 +1,19 @@
-#include "http.h"
+#include "http_priv.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <microhttpd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "admin.h"
 #include "call.h"
 #include "clock.h"
 #include "config.h"
 #include "head.h"
 #include "log.h"
 #include "metric.h"
-#include "peers.h"
-#include "refusal.h"
-#include "stream.h"
 
 enum {
     /* Of a connection, for the head of a request (a bearer token has up to 16 KB) and that of the
@@ -28,27 +22,13 @@ enum {
     RESERVE_MAX = 1024 * 1024,         /* of a body that is only announced */
     READ_AWAY_MAX = 256 * 1024 * 1024, /* of a body that is refused */
     BODIES_MAX = 4,                    /* request bodies of full size held by one loop at a time */
-    SHORT_ANSWER = 16 * 1024,          /* to copy it costs less than the call to send it apart */
     LOOKING_MS = 10, /* between turns: while a call is looked up the library never waits */
-};
-
-struct http {
-    struct MHD_Daemon *daemon;
-    refusal_queue *queue; /* the library's */
-    struct http_service service;
-    struct peers peers;
-    size_t body_bytes, body_bytes_max; /* of all requests that are being received */
-    unsigned calls, waiting;
-    unsigned looking; /* of those that wait: their connections are still in the loop */
-    unsigned more;    /* runs until the answers of this one are sent */
-    bool resumed, quiesced;
-    bool freed; /* a connection ended in the last run */
 };
 
 /* --- connections -------------------------------------------------------------------------------
  */
 
-static struct peer *peer_of(struct MHD_Connection *con)
+struct peer *http__peer(struct MHD_Connection *con)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(con, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -62,7 +42,7 @@ static void count(const struct http *h, int by)
         metric_change(METRIC_connections, by);
 }
 
-static void give(struct http *h, struct call *c)
+void http__give(struct http *h, struct call *c)
 {
     h->body_bytes -= c->body_held;
     h->calls--;
@@ -79,7 +59,7 @@ static void leave(struct http *h, struct call *c)
     }
     if (c->state != CALL_ANSWERED)
         c->reply.status = 0;
-    give(h, c);
+    http__give(h, c);
 }
 
 /* The library (0.9.75) does not tell the end of a request of which it finds something wrong twice,
@@ -106,143 +86,6 @@ static void on_connection(
     count(h, -1);
 }
 
-/* --- answers -----------------------------------------------------------------------------------
- */
-
-/* The head of a list that would be sent piece by piece. */
-static bool is_head_alone(const struct call *c)
-{
-    return c->reply.stream && str_eq(c->method, STR("HEAD"));
-}
-
-/* The library is done with the bytes, sent or not: the response owned the call. */
-static void on_response_done(void *cls)
-{
-    struct call *c = cls;
-
-    if (c->reply.stream && !stream_ended(c->reply.stream) && !c->err.kind && !is_head_alone(c))
-        c->reply.status = 0; /* the client has gone */
-    give(c->http, c);
-}
-
-static bool add_headers(const struct call *c, struct MHD_Response *r)
-{
-    for (unsigned i = 0; i < c->reply.n_headers; i++)
-        if (MHD_add_response_header(r, c->reply.headers[i].name, c->reply.headers[i].value) !=
-            MHD_YES)
-            return false;
-    return (c->connection_after == CALL_KEEP && !atomic_load(&c->server->progress->draining)) ||
-           MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
-}
-
-/* The library sends one piece together with the head, several in a run after it. */
-static struct MHD_Response *in_one(struct call *c, struct str whole)
-{
-    void *p = (void *)(uintptr_t)whole.p; /* NOLINT(performance-no-int-to-ptr): const */
-
-    if (c->http->more < 1)
-        c->http->more = 1;
-    return MHD_create_response_from_buffer_with_free_callback_cls(whole.n, p, on_response_done, c);
-}
-
-static struct str joined(struct call *c)
-{
-    char *whole = arena_alloc(c->arena, c->reply.bytes), *end = whole;
-
-    for (size_t i = 0; i < c->reply.n_pieces; i++)
-        end = mempcpy(end, c->reply.pieces[i].p, c->reply.pieces[i].n);
-    metric_add(METRIC_bytes_joined_total, (int64_t)c->reply.bytes);
-    return (struct str){whole, c->reply.bytes};
-}
-
-/* A part of an answer must not pass for all of it, not even where the end of the connection is that
- * of the answer, as in HTTP/1.0: it is reset. */
-static ssize_t break_off(const struct call *c)
-{
-    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
-
-    (void)connect(peer_of(c->connection)->fd, &nobody, sizeof(nobody));
-    return MHD_CONTENT_READER_END_WITH_ERROR;
-}
-
-/* The library has room for more of the answer. When all of a piece is taken the connection leaves
- * the loop until the next one is there. */
-static ssize_t on_room(void *cls, uint64_t position, char *to, size_t max)
-{
-    struct call *c = cls;
-    struct http *h = c->http;
-    struct stream *s = c->reply.stream;
-
-    (void)position;
-    if (c->state == CALL_FETCHES) /* the library may ask again at once */
-        return 0;
-    if (c->err.kind)
-        return break_off(c);
-    size_t n = stream_take(s, to, max);
-    c->reply.bytes += n;
-    if (n > 0)
-        return (ssize_t)n;
-    if (stream_ended(s))
-        return MHD_CONTENT_READER_END_OF_STREAM;
-    if (!h->service.more(h->service.owner, c))
-        return break_off(c);
-    c->state = CALL_FETCHES;
-    h->waiting++;
-    MHD_suspend_connection(c->connection);
-    return 0;
-}
-
-static struct MHD_Response *response_of(struct call *c)
-{
-    const struct reply *r = &c->reply;
-
-    if (r->stream) {
-        c->http->more = 2;
-        return MHD_create_response_from_callback(
-            MHD_SIZE_UNKNOWN, SHORT_ANSWER, on_room, c, on_response_done);
-    }
-    if (r->n_pieces <= 1)
-        return in_one(c, r->n_pieces ? r->pieces[0] : STR(""));
-    if (r->bytes <= SHORT_ANSWER)
-        return in_one(c, joined(c));
-    c->http->more = 2;
-    struct MHD_IoVec *iov = ARENA_ARRAY(c->arena, struct MHD_IoVec, r->n_pieces);
-    for (size_t i = 0; i < r->n_pieces; i++)
-        iov[i] = (struct MHD_IoVec){r->pieces[i].p, r->pieces[i].n};
-    return MHD_create_response_from_iovec(iov, (unsigned)r->n_pieces, on_response_done, c);
-}
-
-static enum MHD_Result send_reply(struct http *h, struct call *c, void **context)
-{
-    struct MHD_Connection *con = c->connection;
-
-    assert(c->reply.status);
-    c->answered_us = clock_mono_us();
-    c->state = CALL_ANSWERED;
-    peer_wait(&h->peers, peer_of(con), PATIENT_NONE);
-
-    struct MHD_Response *r = response_of(c);
-    if (!r)
-        return MHD_NO; /* on_completed gives the call back */
-    *context = NULL;
-    peer_of(con)->call = NULL;
-    /* The library (0.9.75) sends a last chunk after it, which would be the beginning of the next
-     * answer: without chunks the connection ends. */
-    if (is_head_alone(c))
-        (void)MHD_set_response_options(r, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
-    enum MHD_Result sent = MHD_NO;
-    if (add_headers(c, r))
-        sent = h->queue(con, (unsigned)c->reply.status, r);
-    MHD_destroy_response(r);
-    return sent;
-}
-
-static enum MHD_Result send_error(struct http *h, struct call *c, void **context)
-{
-    reply_error(c);
-    return send_reply(h, c, context);
-}
-
 /* --- a request comes in ------------------------------------------------------------------------
  */
 
@@ -264,7 +107,7 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 {
     struct http *h = cls;
     struct call *c = begin(h, con);
-    struct peer *p = peer_of(con);
+    struct peer *p = http__peer(con);
 
     c->uri = arena_dup(c->arena, str_from(target));
     p->target = target;
@@ -342,7 +185,7 @@ static bool check_host(struct call *c, const char *version)
 
 static bool read_head(struct http *h, struct call *c, const char *method, const char *version)
 {
-    const char *target = peer_of(c->connection)->target;
+    const char *target = http__peer(c->connection)->target;
     struct lines l = {c, version + strlen(version)};
 
     MHD_get_connection_values_n(c->connection, MHD_HEADER_KIND, on_header, &l);
@@ -354,27 +197,6 @@ static bool read_head(struct http *h, struct call *c, const char *method, const 
     TRY(check_host(c, version));
     TRY(head_check(c));
     return h->service.head(h->service.owner, c);
-}
-
-/* An answer that the library does not know of. */
-static void answer_past(struct call *c, struct peer *p)
-{
-    struct buf b;
-
-    reply_error(c);
-    buf_init(&b, 1 << 16);
-    buf_putf(&b, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %zu\r\n", c->reply.status,
-        MHD_get_reason_phrase_for((unsigned)c->reply.status), c->reply.bytes);
-    for (unsigned i = 0; i < c->reply.n_headers; i++)
-        buf_putf(&b, "%s: %s\r\n", c->reply.headers[i].name, c->reply.headers[i].value);
-    buf_puts(&b, "\r\n");
-    for (size_t i = 0; i < c->reply.n_pieces && !call_is_head(c); i++)
-        buf_put(&b, c->reply.pieces[i].p, c->reply.pieces[i].n);
-    struct str whole = buf_take(&b, c->arena);
-    c->answered_us = clock_mono_us();
-    c->state = CALL_ANSWERED;
-    (void)send(p->fd, whole.p, whole.n, MSG_NOSIGNAL | MSG_DONTWAIT);
-    peers_refused(&c->http->peers, p->fd);
 }
 
 /* Of a head that is in (a length in it is no number) our own words come first. */
@@ -391,7 +213,7 @@ static void look_at_head(struct call *c)
 
 void refusal_answer(struct MHD_Connection *con, unsigned status)
 {
-    struct peer *p = peer_of(con);
+    struct peer *p = http__peer(con);
     struct http *h = p->http;
 
     if (p->patience == PATIENT_NONE)
@@ -402,9 +224,9 @@ void refusal_answer(struct MHD_Connection *con, unsigned status)
     if (!c->err.kind)
         refusal_words(c, status);
     peer_wait(&h->peers, p, PATIENT_NONE);
-    answer_past(c, p);
+    http__send_past(c, p);
     if (!p->call)
-        give(h, c);
+        http__give(h, c);
 }
 
 static struct str announced(const struct call *c)
@@ -442,11 +264,11 @@ static enum MHD_Result on_head(
      * answer that is queued while a body comes in). */
     bool waits = MHD_lookup_connection_value(con, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT) != NULL;
     if (!ok && (c->connection_after == CALL_CLOSE || (waits && length > 0)))
-        return send_error(h, c, context);
+        return http__send_error(h, c, context);
     buf_init(&c->body_buf, ok ? c->body_limit : 0);
     if (ok && length > 0)
         buf_reserve(&c->body_buf, (size_t)(length < RESERVE_MAX ? length : RESERVE_MAX));
-    peer_wait(&h->peers, peer_of(con), PATIENT_BODY);
+    peer_wait(&h->peers, http__peer(con), PATIENT_BODY);
     return MHD_YES;
 }
 
@@ -480,12 +302,12 @@ static enum MHD_Result wait_on(struct http *h, struct call *c)
 static enum MHD_Result on_whole(struct http *h, struct call *c, void **context)
 {
     if (c->err.kind)
-        return send_error(h, c, context);
+        return http__send_error(h, c, context);
     c->body = buf_take(&c->body_buf, c->arena);
     if (h->service.start(h->service.owner, c) == HTTP_REPLY)
-        return send_reply(h, c, context);
+        return http__send(h, c, context);
     c->state = CALL_WAITS;
-    peer_wait(&h->peers, peer_of(c->connection), PATIENT_NONE);
+    peer_wait(&h->peers, http__peer(c->connection), PATIENT_NONE);
     h->waiting++;
     h->looking++;
     return wait_on(h, c);
@@ -514,7 +336,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *con, const c
     case CALL_WAITS:
         return wait_on(h, c);
     case CALL_READY:
-        return send_reply(h, c, context);
+        return http__send(h, c, context);
     case CALL_PARKED:
     case CALL_ANSWERED:
     case CALL_FETCHES:
@@ -529,7 +351,7 @@ static void on_completed(
 {
     struct http *h = cls;
     struct call *c = *context;
-    struct peer *p = peer_of(con);
+    struct peer *p = http__peer(con);
 
     (void)code;
     *context = NULL;
@@ -653,7 +475,7 @@ void http_resume(struct call *c)
     }
     if (!c->connection) {
         c->reply.status = 0; /* the client has gone */
-        give(h, c);
+        http__give(h, c);
         return;
     }
     h->resumed = true;
