@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 
 from firn_client import Api  # noqa: E402
 from firn_server import Server, local_path  # noqa: E402
+from identity_stub import Identity, Keys, Store  # noqa: E402
 
 # need stores with a token service, and bring their own servers on them
 collect_ignore = [] if os.environ.get("FIRN_TEST_OPEN_ROLE_ARN") else ["test_signing.py", "test_vending.py"]
@@ -48,3 +49,21 @@ def ns(api):
 @pytest.fixture
 def table(api, ns):
     return api.table(ns)
+
+
+@pytest.fixture
+def keys():
+    """Of a store of ours, which a service of ours gives."""
+    return Keys()
+
+
+@pytest.fixture
+def store(keys):
+    with Store(keys) as one:
+        yield one
+
+
+@pytest.fixture
+def identity(keys):
+    with Identity(keys) as one:
+        yield one

@@ -15,11 +15,11 @@ import pytest
 from azure_blob import Blobs
 from azure_front import Front
 from firn_client import Api, ns_path, set_properties, simple, table_path
-from firn_server import AzureStore, Server, slow_build
+from firn_server import AzureStore, Server, seal, slow_build
 
 ASKS = {"X_Iceberg_Access_Delegation": "vended-credentials"}
 ROOT = "/management/v1/warehouses"
-SEAL = "k1:" + base64.b64encode(secrets.token_bytes(32)).decode()
+SEAL = seal()
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 from azure_blob import Blobs
 from azure_stub import ACCOUNT, CONTAINER, Azure, error
-from firn_client import SLOWNESS, Api, set_properties
+from firn_client import begin, eventually, set_properties
 from firn_server import Server
 
 ASKS = {"X_Iceberg_Access_Delegation": "vended-credentials"}
@@ -32,28 +32,6 @@ def firn(azure):
     assert "sig=" not in log
 
 
-def begin(firn, env):
-    firn.extra.update(env)
-    firn.start()
-    api = Api(firn)
-    return api, api.table(api.new_namespace())
-
-
-def touches_the_store(table):
-    table.commit(set_properties(at=str(time.time()))).ok()
-
-
-def eventually(check, seconds=20):
-    until = time.monotonic() + seconds * SLOWNESS
-    while not check():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def lines(firn, text):
-    return [line for line in firn.log_text().splitlines() if "event=keys" in line and text in line]
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("source", SOURCES)
 def test_tokens_are_renewed_before_they_expire(firn, azure, source):
@@ -62,22 +40,22 @@ def test_tokens_are_renewed_before_they_expire(firn, azure, source):
     api, table = begin(firn, source(azure, firn.folder))
     until = time.monotonic() + 5
     while time.monotonic() < until:
-        touches_the_store(table)
+        table.touch()
         time.sleep(0.05)
     assert azure.refused == []
     assert firn.metric("firn_keys_fetched_total") >= 2
     assert firn.metric("firn_keys_failures_total") == 0
-    assert not lines(firn, "")
+    assert not firn.log_lines("keys")
     api.close()
 
 
 def test_a_token_that_the_store_refuses_is_replaced(firn, azure):
     """The request that finds out succeeds with a new one."""
     api, table = begin(firn, azure.application())
-    touches_the_store(table)
+    table.touch()
     time.sleep(1.2)  # nobody is asked twice in a second
     azure.revoke_all()
-    touches_the_store(table)
+    table.touch()
     assert azure.refused == ["InvalidAuthenticationInfo"]
     assert firn.metric("firn_keys_fetched_total") == 2
     api.close()
@@ -90,13 +68,13 @@ def test_the_old_token_serves_while_no_new_one_comes(firn, azure):
     api, table = begin(firn, azure.machine())
     azure.mode = "broken"
     eventually(lambda: firn.metric("firn_keys_failures_total") >= 1)
-    touches_the_store(table)
-    assert len(lines(firn, "no new Azure keys from the machine")) == 1
-    eventually(lambda: lines(firn, "there are no Azure keys from the machine"))
+    table.touch()
+    assert len(firn.log_lines("keys", "no new Azure keys from the machine")) == 1
+    eventually(lambda: firn.log_lines("keys", "there are no Azure keys from the machine"))
     table.commit(set_properties(a="b")).expect(429, 503)
     azure.mode, azure.life = "good", 3600
-    eventually(lambda: lines(firn, "there are Azure keys from the machine"), 40)
-    touches_the_store(table)
+    eventually(lambda: firn.log_lines("keys", "there are Azure keys from the machine"), 40)
+    table.touch()
     api.close()
 
 
@@ -112,11 +90,11 @@ def test_a_store_on_a_bad_day(firn, azure):
     """Answers that say later are waited out; a refusal is none of them."""
     api, table = begin(firn, azure.application())
     azure.fail_next = [error(503, "ServerBusy"), error(500, "OperationTimedOut")]
-    touches_the_store(table)
+    table.touch()
     assert azure.fail_next == []
     azure.fail_next = [error(403, "AuthorizationPermissionMismatch")]
     table.commit(set_properties(a="b")).fails(403, contains="AuthorizationPermissionMismatch")
-    touches_the_store(table)
+    table.touch()
     api.close()
 
 

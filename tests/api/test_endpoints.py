@@ -1,7 +1,6 @@
 """Where the server goes for others: endpoints of warehouses, which addresses they may have, and what comes back from
 there. A victim stands on this machine and must not be asked anything."""
 
-import base64
 import concurrent.futures
 import secrets
 import time
@@ -10,8 +9,8 @@ import urllib.parse
 import pytest
 
 from firn_client import Api, in_parallel, simple
-from firn_server import FileStore, Server
-from identity_stub import Identity, Keys, Store, Service
+from firn_server import FileStore, Server, seal
+from identity_stub import Identity, Keys, Service
 
 ROOT = "/management/v1/warehouses"
 
@@ -30,30 +29,13 @@ class Victim(Service):
 
 
 @pytest.fixture
-def keys():
-    return Keys()
-
-
-@pytest.fixture
 def victim():
     with Victim() as one:
         yield one
 
 
-@pytest.fixture
-def store(keys):
-    with Store(keys) as one:
-        yield one
-
-
-@pytest.fixture
-def identity(keys):
-    with Identity(keys) as one:
-        yield one
-
-
 def started(allowed, **env):
-    return Server(env={"FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode(),
+    return Server(env={"FIRN_SECRET_KEYS": seal(),
                        "FIRN_WAREHOUSE_ENDPOINTS": allowed} | env)
 
 

@@ -1,7 +1,6 @@
 """Google's storage, on an emulator behind a guard that checks tokens (tests/lib/google_stub.py): warehouses on it,
 and tokens for clients: what they reach and what they do not."""
 
-import base64
 import http.client
 import json
 import secrets
@@ -13,12 +12,12 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 from firn_client import Api, ns_path, set_properties, simple, table_path
-from firn_server import GcsStore, Server, slow_build
+from firn_server import GcsStore, Server, seal, slow_build
 from google_stub import Account
 
 ASKS = {"X_Iceberg_Access_Delegation": "vended-credentials"}
 ROOT = "/management/v1/warehouses"
-SEAL = "k1:" + base64.b64encode(secrets.token_bytes(32)).decode()
+SEAL = seal()
 
 
 @pytest.fixture(scope="module")

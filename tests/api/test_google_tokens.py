@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from firn_client import SLOWNESS, Api, set_properties
+from firn_client import begin, eventually, set_properties
 from firn_server import Server
 from google_stub import EMAIL, Google, error
 
@@ -64,28 +64,6 @@ def by_machine(google, folder):
 SOURCES = [by_setting, by_setting_file, by_file, by_provider, by_machine]
 
 
-def begin(firn, env):
-    firn.extra.update(env)
-    firn.start()
-    api = Api(firn)
-    return api, api.table(api.new_namespace())
-
-
-def touches_the_store(table):
-    table.commit(set_properties(at=str(time.time()))).ok()
-
-
-def eventually(check, seconds=20):
-    until = time.monotonic() + seconds * SLOWNESS
-    while not check():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def lines(firn, text):
-    return [line for line in firn.log_text().splitlines() if "event=keys" in line and text in line]
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("source", SOURCES)
 def test_tokens_are_renewed_before_they_expire(firn, google, source):
@@ -94,22 +72,22 @@ def test_tokens_are_renewed_before_they_expire(firn, google, source):
     api, table = begin(firn, source(google, firn.folder))
     until = time.monotonic() + 5
     while time.monotonic() < until:
-        touches_the_store(table)
+        table.touch()
         time.sleep(0.05)
     assert google.refused == []
     assert firn.metric("firn_keys_fetched_total") >= 2
     assert firn.metric("firn_keys_failures_total") == 0
-    assert not lines(firn, "")
+    assert not firn.log_lines("keys")
     api.close()
 
 
 def test_a_token_that_the_store_refuses_is_replaced(firn, google):
     """The request that finds out succeeds with a new one."""
     api, table = begin(firn, by_setting(google, firn.folder))
-    touches_the_store(table)
+    table.touch()
     time.sleep(1.2)  # nobody is asked twice in a second
     google.revoke_all()
-    touches_the_store(table)
+    table.touch()
     assert google.refused == ["401"]
     assert firn.metric("firn_keys_fetched_total") == 2
     api.close()
@@ -122,14 +100,14 @@ def test_the_old_token_serves_while_no_new_one_comes(firn, google):
     api, table = begin(firn, by_machine(google, firn.folder))
     google.mode = "broken"
     eventually(lambda: firn.metric("firn_keys_failures_total") >= 1)
-    touches_the_store(table)
-    assert len(lines(firn, "no new Google tokens from the metadata server")) == 1
-    eventually(lambda: lines(firn, "there are no Google tokens from the metadata server"))
+    table.touch()
+    assert len(firn.log_lines("keys", "no new Google tokens from the metadata server")) == 1
+    eventually(lambda: firn.log_lines("keys", "there are no Google tokens from the metadata server"))
     answer = table.commit(set_properties(a="b"))
     assert answer.status in (429, 503) and "Google" not in answer.body.decode(), str(answer)
     google.mode, google.life = "good", 3600
-    eventually(lambda: lines(firn, "there are Google tokens from the metadata server"), 40)
-    touches_the_store(table)
+    eventually(lambda: firn.log_lines("keys", "there are Google tokens from the metadata server"), 40)
+    table.touch()
     api.close()
 
 
@@ -148,13 +126,13 @@ def test_a_store_on_a_bad_day(firn, google):
     """Answers that say later are waited out; a write whose answer was lost is known as our own."""
     api, table = begin(firn, by_setting(google, firn.folder))
     google.fail_next = [error(503, "later", "backendError"), error(429, "slower", "rateLimitExceeded")]
-    touches_the_store(table)
+    table.touch()
     google.fail_next = [error(403, "slower", "rateLimitExceeded")]
-    touches_the_store(table)
+    table.touch()
     assert google.fail_next == []
     google.fail_next = [error(403, "not you", "forbidden")]
     table.commit(set_properties(a="b")).fails(403, contains="the store answered 403 forbidden")
-    touches_the_store(table)
+    table.touch()
     api.close()
 
 
@@ -180,7 +158,7 @@ def test_clients_while_the_token_service_is_away(firn, google):
 def test_the_scope_of_the_servers_token(firn, google):
     """Google's storage and no more, unless tokens for clients are made of it."""
     api, table = begin(firn, by_setting(google, firn.folder))
-    touches_the_store(table)
+    table.touch()
     assert {one["scope"] for one in google.tokens.values()} == {
         "https://www.googleapis.com/auth/devstorage.read_write"}
     api.close()

@@ -7,34 +7,16 @@ import secrets
 import pytest
 
 from firn_client import Api, simple
-from firn_server import FileStore, Server
-from identity_stub import Identity, Keys, Store
+from firn_server import FileStore, Server, seal
 
 ROOT = "/management/v1/warehouses"
 SETTING = "FIRN_WAREHOUSE_IDENTITY"
 
 
 @pytest.fixture
-def keys():
-    return Keys()
-
-
-@pytest.fixture
-def store(keys):
-    with Store(keys) as one:
-        yield one
-
-
-@pytest.fixture
-def identity(keys):
-    with Identity(keys) as one:
-        yield one
-
-
-@pytest.fixture
 def firn(store, identity):
     """Not started; its default warehouse lies in a folder, and it has keys of the container."""
-    server = Server(env={"FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode(),
+    server = Server(env={"FIRN_SECRET_KEYS": seal(),
                          "FIRN_WAREHOUSE_ENDPOINTS": f"{store.url} {identity.url}"})
     if server.store.kind != "file":
         server.store = FileStore(server.folder)  # which brings no keys

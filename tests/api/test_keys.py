@@ -6,26 +6,8 @@ import time
 
 import pytest
 
-from firn_client import SLOWNESS, Api
+from firn_client import SLOWNESS, Api, begin, eventually
 from firn_server import Server
-from identity_stub import Identity, Keys, Store
-
-
-@pytest.fixture
-def keys():
-    return Keys()
-
-
-@pytest.fixture
-def store(keys):
-    with Store(keys) as one:
-        yield one
-
-
-@pytest.fixture
-def identity(keys):
-    with Identity(keys) as one:
-        yield one
 
 
 @pytest.fixture
@@ -37,28 +19,6 @@ def firn(store):
     with_store.close()
     for secret in store.keys.secrets():
         assert secret not in log
-
-
-def begin(firn, env):
-    firn.extra.update(env)
-    firn.start()
-    api = Api(firn)
-    return api, api.table(api.new_namespace())
-
-
-def touches_the_store(table):
-    table.commit({"action": "set-properties", "updates": {"at": str(time.time())}}).ok()
-
-
-def eventually(check, seconds=20):
-    until = time.monotonic() + seconds * SLOWNESS
-    while not check():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def lines(firn, text):
-    return [line for line in firn.log_text().splitlines() if "event=keys" in line and text in line]
 
 
 SOURCES = {
@@ -76,22 +36,22 @@ def test_keys_are_renewed_before_they_expire(firn, identity, store, source):
     api, table = begin(firn, SOURCES[source](identity, firn))
     until = time.monotonic() + 9
     while time.monotonic() < until:
-        touches_the_store(table)
+        table.touch()
         time.sleep(0.05)
     assert store.refused == []
     assert firn.metric("firn_keys_fetched_total") >= 3
     assert firn.metric("firn_keys_failures_total") == 0
-    assert not lines(firn, "")
+    assert not firn.log_lines("keys")
     api.close()
 
 
 def test_keys_that_the_store_calls_expired_are_replaced(firn, identity, store):
     """The request that finds out succeeds with new ones."""
     api, table = begin(firn, identity.container(firn.folder))
-    touches_the_store(table)
+    table.touch()
     time.sleep(1.2)  # nobody is asked twice in a second
     store.keys.revoke_all()
-    touches_the_store(table)
+    table.touch()
     assert store.refused == ["ExpiredToken"]
     assert firn.metric("firn_keys_fetched_total") == 2
     api.close()
@@ -105,17 +65,17 @@ def test_old_keys_serve_while_no_new_ones_come(firn, identity, store):
     api, table = begin(firn, identity.container(firn.folder))
     identity.mode = "broken"
     eventually(lambda: firn.metric("firn_keys_failures_total") >= 2)
-    touches_the_store(table)
-    assert len(lines(firn, "no new S3 keys from the container")) == 1
-    eventually(lambda: lines(firn, "there are no S3 keys from the container"))
+    table.touch()
+    assert len(firn.log_lines("keys", "no new S3 keys from the container")) == 1
+    eventually(lambda: firn.log_lines("keys", "there are no S3 keys from the container"))
     answer = table.commit({"action": "set-properties", "updates": {"a": "b"}})
     assert answer.status in (429, 503), answer.status
     assert "S3 keys" not in answer.body.decode()
     identity.mode = "good"
     identity.life = 3600
-    eventually(lambda: lines(firn, "there are S3 keys from the container again"), 40)
-    touches_the_store(table)
-    assert len(lines(firn, "")) == 3
+    eventually(lambda: firn.log_lines("keys", "there are S3 keys from the container again"), 40)
+    table.touch()
+    assert len(firn.log_lines("keys")) == 3
     assert store.refused == []
     api.close()
 
@@ -146,7 +106,7 @@ def test_rotated_web_identity_token(firn, identity):
     (firn.folder / "web-token").write_text("rotated-token")
     fetched = firn.metric("firn_keys_fetched_total")
     eventually(lambda: firn.metric("firn_keys_fetched_total") > fetched)
-    touches_the_store(table)
+    table.touch()
     assert "rotated-token" not in firn.log_text()
     api.close()
 
@@ -159,7 +119,7 @@ def test_role_on_top_of_other_keys(firn, identity, store, external_id):
     api, table = begin(firn, {
         "FIRN_S3_ACCESS_KEY_ID": pair["id"], "FIRN_S3_SECRET_ACCESS_KEY": pair["secret"],
         "FIRN_S3_ROLE_ARN": identity.role, "FIRN_STS_ENDPOINT": identity.url, "FIRN_S3_EXTERNAL_ID": external_id})
-    touches_the_store(table)
+    table.touch()
     assert identity.requests == ["POST /"] and store.refused == []
     api.close()
 

@@ -1,7 +1,6 @@
 """No table lies in another one's place: across warehouses that share storage, in whatever way they spell it, and when
 several ask at once."""
 
-import base64
 import secrets
 import threading
 import urllib.parse
@@ -9,7 +8,7 @@ import urllib.parse
 import pytest
 
 from firn_client import Table, in_parallel, simple
-from firn_server import Server, local_path
+from firn_server import Server, local_path, seal
 
 ROOT = "/management/v1/warehouses"
 
@@ -17,7 +16,7 @@ ROOT = "/management/v1/warehouses"
 @pytest.fixture(scope="module")
 def server():
     firn = Server()
-    firn.extra["FIRN_SECRET_KEYS"] = "k1:" + base64.b64encode(secrets.token_bytes(32)).decode()
+    firn.extra["FIRN_SECRET_KEYS"] = seal()
     firn.extra["FIRN_WAREHOUSE_FOLDERS"] = f"file://{firn.folder}/houses"
     if firn.store.kind == "s3":
         port = urllib.parse.urlsplit(firn.store.endpoint).port

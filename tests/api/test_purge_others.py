@@ -1,7 +1,6 @@
 """A purge never deletes a file that another table's metadata names, whatever kind of file it is and wherever that
 table lies; all else goes. What tables name is read once."""
 
-import base64
 import copy
 import json
 import secrets
@@ -10,13 +9,12 @@ import uuid
 
 import pyarrow as pa
 import pytest
-from firn_client import SLOWNESS, Api, add_snapshot, ns_path, set_properties, set_ref, simple
-from firn_server import Server, local_path
+from firn_client import Api, add_snapshot, set_ref
+from firn_server import Server, local_path, seal
 from pyiceberg.catalog import load_catalog
 from pyiceberg.expressions import EqualTo
 from pyiceberg.manifest import ManifestEntryStatus, write_manifest, write_manifest_list
 from pyiceberg.schema import Schema
-from pyiceberg.table.statistics import StatisticsFile
 from pyiceberg.types import LongType, NestedField
 from test_purge import connect, go, lazy, marks, purge, wait_purged, wait_until  # noqa: F401
 
@@ -26,7 +24,7 @@ ROOT = "/management/v1/warehouses"
 
 @pytest.fixture(scope="module")
 def server():
-    firn = Server(env={"FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode()})
+    firn = Server(env={"FIRN_SECRET_KEYS": seal()})
     firn.extra["FIRN_WAREHOUSE_FOLDERS"] = f"file://{firn.folder}/houses"
     if firn.store.kind == "s3":
         firn.extra["FIRN_WAREHOUSE_ENDPOINTS"] = urllib.parse.urlsplit(firn.store.endpoint).netloc

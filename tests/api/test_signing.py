@@ -21,7 +21,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
 from firn_client import Api, create_updates, in_parallel, ns_path, set_properties, simple, table_path
-from firn_server import S3Store, Server, vending
+from firn_server import S3Store, Server, seal, vending
 
 ASKS = {"X_Iceberg_Access_Delegation": "remote-signing"}
 ROOT = "/management/v1/warehouses"
@@ -42,7 +42,7 @@ def hosts(store):
 def settings(store):
     return (vending() if CLIENT_ENDPOINT else {}) | {
             "FIRN_S3_REMOTE_SIGNING": "only" if CLIENT_ENDPOINT else "true", "FIRN_WAREHOUSE_ENDPOINTS": hosts(store),
-            "FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode(),
+            "FIRN_SECRET_KEYS": seal(),
             "FIRN_ALLOWED_LOCATIONS": store.base + "-more"}
 
 

@@ -1,15 +1,13 @@
 """The trial of a warehouse on stores that fail it in one way each: refused with the reason and a name, made only where the
 name is allowed, and nothing of the trial stays."""
 
-import base64
 import re
-import secrets
 import urllib.parse
 
 import pytest
 
 from firn_client import Api
-from firn_server import FileStore, Server
+from firn_server import FileStore, Server, seal
 from identity_stub import Identity, Keys, Store
 
 ROOT = "/management/v1/warehouses"
@@ -57,7 +55,7 @@ def house(request, tmp_path):
     """The description of a warehouse on the store, and who makes it."""
     keys = Keys()
     with Flawed(keys, request.param) as store, Identity(keys) as identity:
-        env = {"FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode(),
+        env = {"FIRN_SECRET_KEYS": seal(),
                "FIRN_WAREHOUSE_ENDPOINTS": f"{store.url} {identity.url}"}
         with Server(env=env, store=FileStore(tmp_path)) as firn:
             api = Api(firn)

@@ -1,6 +1,5 @@
 """Credentials for clients on a real store and token service: what they reach, what they do not, and who gets them."""
 
-import base64
 import json
 import os
 import secrets
@@ -15,7 +14,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from firn_client import Api, ns_path, set_properties, simple, table_path
-from firn_server import S3Store, Server
+from firn_server import S3Store, Server, seal
 
 ASKS = {"X_Iceberg_Access_Delegation": "vended-credentials"}
 ROOT = "/management/v1/warehouses"
@@ -31,7 +30,7 @@ def server():
         "FIRN_VEND_UNASKED": "false",  # of warehouses it is true
         "FIRN_STS_ENDPOINT": os.environ["FIRN_TEST_STS_ENDPOINT"],
         "FIRN_S3_CLIENT_ENDPOINT": CLIENT_ENDPOINT,
-        "FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode(),
+        "FIRN_SECRET_KEYS": seal(),
         "FIRN_WAREHOUSE_ENDPOINTS": " ".join({urllib.parse.urlsplit(url).netloc for url in (
             firn.store.endpoint, os.environ["FIRN_TEST_STS_ENDPOINT"], CLIENT_ENDPOINT) if url}),
         "FIRN_WAREHOUSE_IDENTITY": f"s3://{firn.store.bucket}",

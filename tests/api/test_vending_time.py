@@ -1,37 +1,17 @@
 """Credentials for clients over time: asked for once, kept, renewed, and what happens while nobody gives any. The token
 service and the store are ours, so that keys live seconds; the store limits nothing."""
 
-import base64
 import contextlib
 import json
 import re
-import secrets
 import time
 
 import pytest
 
 from firn_client import SLOWNESS, Api, in_parallel, ns_path, simple
-from firn_server import ROOT, Server
-from identity_stub import Identity, Keys, Store
+from firn_server import ROOT, Server, seal
 
 ASKS = {"X_Iceberg_Access_Delegation": "vended-credentials"}
-
-
-@pytest.fixture
-def keys():
-    return Keys()
-
-
-@pytest.fixture
-def store(keys):
-    with Store(keys) as one:
-        yield one
-
-
-@pytest.fixture
-def identity(keys):
-    with Identity(keys) as one:
-        yield one
 
 
 @contextlib.contextmanager
@@ -41,7 +21,7 @@ def vending(store, identity, keys, **more):
         "FIRN_S3_ACCESS_KEY_ID": own["id"], "FIRN_S3_SECRET_ACCESS_KEY": own["secret"],
         "FIRN_STS_ENDPOINT": identity.url, "FIRN_S3_VEND_ROLE_ARN": identity.role,
         "FIRN_WAREHOUSE_ENDPOINTS": f"{store.url} {identity.url}",
-        "FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode()})
+        "FIRN_SECRET_KEYS": seal()})
     with firn:
         yield firn
         identity.mode = "good"

@@ -6,14 +6,14 @@ import time
 import pytest
 
 from firn_client import SLOWNESS, Api, eventually, in_parallel, set_properties, simple
-from test_vending_time import ASKS, findings, identity, key_of, keys, open_house, store, vending  # noqa: F401 (fixtures)
+from test_vending_time import ASKS, findings, key_of, open_house, vending
 
 ROOT = "/management/v1/warehouses"
 DECLINES = {"X_Iceberg_Access_Delegation": "client-managed"}
 
 
 @pytest.fixture
-def firn(store, identity, keys):  # noqa: F811
+def firn(store, identity, keys):
     with vending(store, identity, keys) as firn:
         yield firn
 
@@ -64,7 +64,7 @@ def test_to_decline_and_to_ask_is_to_ask(table):
     assert key_of(table.load(X_Iceberg_Access_Delegation="client-managed,vended-credentials"))
 
 
-def test_creates_and_views(api, identity):  # noqa: F811
+def test_creates_and_views(api, identity):
     """A new table comes with keys, as it does for those who ask; views, commits and lists with none."""
     ns = api.new_namespace()
     made = api.create(ns, "t").ok()
@@ -74,7 +74,7 @@ def test_creates_and_views(api, identity):  # noqa: F811
     assert len(identity.forms) == 1
 
 
-def house_of(api, firn, store, identity, **more):  # noqa: F811
+def house_of(api, firn, store, identity, **more):
     """A table in a warehouse, and how it is loaded."""
     body = open_house(firn, store, identity) | {"allow": [f for f in findings() if f.startswith("vended-")]} | more
     house = api.post(ROOT, body).ok().json
@@ -84,7 +84,7 @@ def house_of(api, firn, store, identity, **more):  # noqa: F811
     return house, made, lambda **headers: api.get(f"{path}/n/tables/t", **headers)
 
 
-def test_the_settings_say_no(firn, api, table, store, identity):  # noqa: F811
+def test_the_settings_say_no(firn, api, table, store, identity):
     """For the warehouse that they describe and no other."""
     assert key_of(table.load())
     firn.restart(env={"FIRN_VEND_UNASKED": "false"})
@@ -96,7 +96,7 @@ def test_the_settings_say_no(firn, api, table, store, identity):  # noqa: F811
     assert key_of(load()) == key_of(made)
 
 
-def test_a_warehouse_says_no(firn, api, store, identity):  # noqa: F811
+def test_a_warehouse_says_no(firn, api, store, identity):
     """From the next request on; what is no truth value is refused."""
     house, made, load = house_of(api, firn, store, identity, **{"delegation-unasked": False})
     assert house["delegation-unasked"] is False
@@ -113,7 +113,7 @@ def test_a_warehouse_says_no(firn, api, store, identity):  # noqa: F811
 
 
 @pytest.mark.parametrize("mode", [pytest.param("broken", marks=pytest.mark.long), "refuses"])
-def test_a_load_that_did_not_ask_goes_without(api, firn, table, identity, mode):  # noqa: F811
+def test_a_load_that_did_not_ask_goes_without(api, firn, table, identity, mode):
     """Where one that asked fails; what is at hand is given, and keys come again when they can be had."""
     first = key_of(table.load())
     identity.mode = mode
@@ -129,7 +129,7 @@ def test_a_load_that_did_not_ask_goes_without(api, firn, table, identity, mode):
     eventually(lambda: other.load(If_None_Match=plain.etag).ok().json.get("storage-credentials"), 30)
 
 
-def test_nobody_waits_for_a_service_that_is_away(api, table, identity):  # noqa: F811
+def test_nobody_waits_for_a_service_that_is_away(api, table, identity):
     """After a failure those who did not ask are answered without another try, for a while."""
     first = key_of(table.load())
     identity.mode = "broken"
@@ -145,7 +145,7 @@ def test_nobody_waits_for_a_service_that_is_away(api, table, identity):  # noqa:
     eventually(asks_nobody)
 
 
-def test_who_declines_waits_for_nobody(api, table, identity):  # noqa: F811
+def test_who_declines_waits_for_nobody(api, table, identity):
     """While the token service stalls and loads that did not ask wait for it."""
     asked, identity.mode = len(identity.requests), "stalls"
 

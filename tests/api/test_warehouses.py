@@ -1,7 +1,6 @@
 """Warehouses over the management API: made, used under their prefix, changed, deactivated, deleted; nothing of one
 shows in another, and nothing is reached that the settings do not allow."""
 
-import base64
 import json
 import os
 import pathlib
@@ -13,10 +12,10 @@ import urllib.parse
 import pytest
 
 from firn_client import SLOWNESS, Api, enc, in_parallel, ns_path, set_properties, simple
-from firn_server import Server, local_path
+from firn_server import Server, local_path, seal
 
 ROOT = "/management/v1/warehouses"
-SEAL = "k1:" + base64.b64encode(secrets.token_bytes(32)).decode()
+SEAL = seal()
 
 
 @pytest.fixture(scope="module")

@@ -619,13 +619,25 @@ class Table:
         """A commit that must succeed: the new metadata."""
         return self.commit(*updates, requirements=requirements).ok().json["metadata"]
 
+    def touch(self):
+        """A commit like any other: it needs the store."""
+        self.commit(set_properties(at=str(time.time()))).ok()
+
     def append(self, number, sequence, parent=None, **more):
         """A snapshot on main, asserted as clients do."""
         return self.apply(add_snapshot(number, sequence, parent, self.location, **more), set_ref("main", number),
                           requirements=[assert_uuid(self.uuid), assert_ref(parent)])
 
 
-def eventually(check, seconds=10):
+def begin(firn, env):
+    """Starts a server with more settings; a client of it, and a table."""
+    firn.extra.update(env)
+    firn.start()
+    api = Api(firn)
+    return api, api.table(api.new_namespace())
+
+
+def eventually(check, seconds=20):
     """Waits until it holds."""
     deadline = time.monotonic() + seconds * SLOWNESS
     while not check():

@@ -19,6 +19,7 @@ With FIRN_TEST_URL nothing is started: Server() then stands for an installation 
 warehouse is FIRN_TEST_WAREHOUSE, and FIRN_TEST_RESTART is the command that restarts it.
 """
 
+import base64
 import itertools
 import json
 import os
@@ -374,6 +375,11 @@ def tells_of_store(firn):
 # --- the server ---------------------------------------------------------------
 
 
+def seal():
+    """A key for the secrets in the database, as a setting."""
+    return "k1:" + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
 class Server:
     """One `firn serve` process. Its database and warehouse live until close()."""
 
@@ -584,6 +590,9 @@ class Server:
 
     def log_text(self):
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def log_lines(self, event, text=""):
+        return [line for line in self.log_text().splitlines() if f"event={event}" in line and text in line]
 
     def log_tail(self, lines=40):
         return "\n".join(self.log_text().splitlines()[-lines:])

@@ -1,15 +1,13 @@
 """S3Proxy, a clone for which a condition of a write is a header like any other: the trial of a warehouse finds it, says
 so, and lets it pass only by its name; nothing is lost on it either."""
 
-import base64
 import json
-import secrets
 
 import pytest
 
 import services
 from firn_client import Api, in_parallel, set_properties, simple
-from firn_server import S3Store, Server, temporary_folder
+from firn_server import S3Store, Server, seal, temporary_folder
 
 ROOT = "/management/v1/warehouses"
 
@@ -22,7 +20,7 @@ def firn(request):
             patch.setenv(name, value)
         store = S3Store()
         with Server(folder=folder, store=store, env={
-                "FIRN_SECRET_KEYS": "k1:" + base64.b64encode(secrets.token_bytes(32)).decode(),
+                "FIRN_SECRET_KEYS": seal(),
                 "FIRN_WAREHOUSE_ENDPOINTS": store.endpoint}) as one:
             yield one
         assert not any(secret in one.log_text() for secret in proxy.secrets())
