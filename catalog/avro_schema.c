@@ -4,6 +4,7 @@
 #include "arena.h"
 #include "avro_priv.h"
 #include "base.h"
+#include "json.h"
 #include "scan.h"
 
 enum { BRANCHES_MAX = 64, SIZE_MAX_OF = 1 << 20 /* of a fixed, and of what min counts to */ };
@@ -37,12 +38,6 @@ struct compiler {
 static bool compile(
     struct compiler *c, const json_t *type, unsigned depth, const struct avro_node **out);
 
-static struct str text_of(const json_t *value)
-{
-    return json_is_string(value) ? (struct str){json_string_value(value), json_string_length(value)}
-                                 : (struct str){NULL, 0};
-}
-
 static bool bad(struct compiler *c, const char *what, struct str found)
 {
     return err_set(c->err, ERR_BAD_REQUEST, "%s: \"%.*s\"", what, STR_ARG(str_utf8_cut(found, 60)));
@@ -75,8 +70,8 @@ static bool set_depth(struct compiler *c, struct avro_node *node)
 static void remember(struct compiler *c, const json_t *type, const struct avro_node *node)
 {
     struct named *n = ARENA_NEW(c->arena, struct named);
-    *n = (struct named){arena_dup(c->arena, text_of(json_object_get(type, "namespace"))),
-        arena_dup(c->arena, text_of(json_object_get(type, "name"))), node, c->named};
+    *n = (struct named){arena_dup(c->arena, json_text_at(type, "namespace")),
+        arena_dup(c->arena, json_text_at(type, "name")), node, c->named};
     if (n->name.p)
         c->named = n;
 }
@@ -166,7 +161,7 @@ static bool compile_field(
     struct compiler *c, const json_t *from, unsigned depth, struct avro_field *to)
 {
     const json_t *id = json_object_get(from, "field-id");
-    to->name = arena_dup(c->arena, text_of(json_object_get(from, "name")));
+    to->name = arena_dup(c->arena, json_text_at(from, "name"));
     to->id = json_is_integer(id) ? json_integer_value(id) : AVRO_NO_ID;
     if (!to->name.p)
         return err_set(c->err, ERR_BAD_REQUEST, "a member without a name");
@@ -200,7 +195,7 @@ static bool compile_object(
     struct compiler *c, const json_t *type, unsigned depth, const struct avro_node **out)
 {
     const json_t *word = json_object_get(type, "type");
-    struct str name = text_of(word);
+    struct str name = json_text(word);
     struct avro_node *node;
     if (!name.p)
         return compile(c, word, depth + 1, out);
@@ -227,7 +222,7 @@ static bool compile(
     if (depth > AVRO_DEPTH_MAX)
         return err_set(c->err, ERR_BAD_REQUEST, "types nested deeper than %d", AVRO_DEPTH_MAX);
     if (json_is_string(type))
-        return by_name(c, text_of(type), out);
+        return by_name(c, json_text(type), out);
     if (json_is_array(type))
         return compile_union(c, type, depth, out);
     if (json_is_object(type))

@@ -1,6 +1,7 @@
 #include "ident.h"
 
 #include "arena.h"
+#include "json.h"
 
 enum { LEVEL_MAX = 255, PATH_MAX_BYTES = 2048 };
 
@@ -62,7 +63,7 @@ bool ident_ns_from_json(
     {
         if (!json_is_string(level))
             return err_set(err, ERR_BAD_REQUEST, "Invalid namespace: level %zu is not a string", i);
-        struct str s = {json_string_value(level), json_string_length(level)};
+        struct str s = json_text(level);
         if (!ident_name_check(s, "namespace level", err))
             return err_where(err, "%s/namespace/%zu", at, i);
         bytes += s.n;
@@ -92,7 +93,7 @@ bool ident_from_json(
     const json_t *name = json_object_get(id, "name");
     if (!json_is_string(name))
         return err_set(err, ERR_BAD_REQUEST, "Invalid table name: it must be a string");
-    found.name = arena_dup(a, (struct str){json_string_value(name), json_string_length(name)});
+    found.name = arena_dup(a, json_text(name));
     if (!ident_name_check(found.name, "table name", err))
         return err_where(err, "%s/name", at);
     *out = found;

@@ -6,6 +6,7 @@
 #include "arena.h"
 #include "cache.h"
 #include "folders.h"
+#include "json.h"
 #include "log.h"
 #include "metric.h"
 #include "object_priv.h"
@@ -73,8 +74,7 @@ static bool lies_within(const struct act *act, struct str uri, struct str folder
  * bears a name of ours can be one of them. */
 static bool was_put_into(const struct act *act, struct str uri, const json_t *properties)
 {
-    struct str folder =
-        draft__strip_slashes(json_text(json_object_get(properties, "write.metadata.path")));
+    struct str folder = draft__strip_slashes(json_text_at(properties, "write.metadata.path"));
     const char *slash = memrchr(uri.p, '/', uri.n);
     struct err ignored;
     return folder.n > 0 && slash && str_eq(folder, str_range(uri.p, slash)) &&
@@ -88,11 +88,7 @@ static void leave_entry(const struct act *act, const struct current *base,
 {
     const struct head *head = metadata_head(base->metadata);
     const json_t *tree = json_hold(act->a, json_loadb(entry->p, entry->n, 0, NULL));
-    const json_t *file = json_object_get(tree, "metadata-file");
-    struct leftover one = {
-        .uri = {json_string_value(file), json_string_length(file)},
-          .object = base->row->id
-    };
+    struct leftover one = {.uri = json_text_at(tree, "metadata-file"), .object = base->row->id};
     if (one.uri.n <= 1 || still_named(now, metadata_location(base->metadata), one.uri))
         return;
     one.place = lies_within(act, one.uri, head->location) ? LEFT_WITHIN : LEFT_OUTSIDE;
@@ -132,8 +128,8 @@ static void ask_table(struct batch *b, int64_t table, struct str metadata_locati
     bool read = cache_get(&b->c->cached, metadata_location, &m, &ignored);
     for (size_t i = 0; i < b->n; i++)
         if (b->files[i].object != table)
-            b->named[i] = b->named[i] || !read ||
-                          metadata_holds(m, str_behind(b->files[i].uri, '/'));
+            b->named[i] =
+                b->named[i] || !read || metadata_holds(m, str_behind(b->files[i].uri, '/'));
 }
 
 static void spare(struct batch *b, struct sql_folder folder)

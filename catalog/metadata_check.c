@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base.h"
+#include "json.h"
 #include "metadata_priv.h"
 #include "uuid.h"
 
@@ -143,8 +144,7 @@ static bool check_table(const struct metadata_new *m, struct err *err)
 bool metadata__versions_kept(const json_t *properties, int64_t *out, struct err *err)
 {
     static const char name[] = "version.history.num-entries";
-    const json_t *given = json_object_get(properties, name);
-    struct str text = {json_string_value(given), json_string_length(given)};
+    struct str text = json_text_at(properties, name);
     *out = VERSIONS_KEPT;
     if (!text.p)
         return true;

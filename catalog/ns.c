@@ -38,8 +38,7 @@ bool ns_from_body(struct arena *a, const json_t *body, struct sql_ns *out, struc
 static bool check_location(struct arena *a, const struct catalog *c, const json_t *properties,
     const char *pointer, struct err *err)
 {
-    const json_t *location = json_object_get(properties, "location");
-    struct str uri = {json_string_value(location), json_string_length(location)};
+    struct str uri = json_text_at(properties, "location");
     if (!uri.p || store_check_new(a, c->store, uri, err))
         return true;
     err_as(err, ERR_INVALID_ARGUMENT);

@@ -3,6 +3,7 @@
 
 #include "arena.h"
 #include "catalog_priv.h"
+#include "json.h"
 
 enum { PIECE_MAX = 40, DEFAULT_MAX = 200 };
 
@@ -67,9 +68,7 @@ static struct str ns_location(struct arena *a, const struct catalog *c, const st
     struct str found = {0};
     struct err ignored;
     if (json_is_string(value)) {
-        struct str asked =
-            arena_dup(a, (struct str){json_string_value(value), json_string_length(value)});
-        asked = without_slashes(asked);
+        struct str asked = without_slashes(arena_dup(a, json_text(value)));
         if (store_check_new(a, c->store, asked, &ignored))
             found = asked;
     }

@@ -17,7 +17,7 @@ static bool not_exists(const struct head *base, const json_t *r, struct err *err
 
 static bool table_uuid(const struct head *base, const json_t *r, struct err *err)
 {
-    struct str given = json_text(json_object_get(r, "uuid"));
+    struct str given = json_text_at(r, "uuid");
     if (base->uuid.p && str_eq_nocase(base->uuid, given))
         return true;
     struct str have = base->uuid.p ? base->uuid : STR("null");
@@ -26,7 +26,7 @@ static bool table_uuid(const struct head *base, const json_t *r, struct err *err
 
 static bool view_uuid(const struct head *base, const json_t *r, struct err *err)
 {
-    struct str given = json_text(json_object_get(r, "uuid"));
+    struct str given = json_text_at(r, "uuid");
     return str_eq_nocase(base->uuid, given) ||
            fails(err, "view UUID does not match: expected %.*s != %.*s", STR_ARG(base->uuid),
                STR_ARG(given));
@@ -43,7 +43,7 @@ static bool ref_snapshot_id(const struct head *base, const json_t *r, struct err
         return expected == PART_NONE ||
                fails(err, "branch or tag %s is missing, expected %lld", name, (long long)expected);
     }
-    struct str type = json_text(json_object_get(ref, "type"));
+    struct str type = json_text_at(ref, "type");
     const char *word = str_eq_nocase(type, STR("tag")) ? "tag" : "branch";
     int64_t actual = json_integer_value(json_object_get(ref, "snapshot-id"));
     if (!json_is_integer(given))

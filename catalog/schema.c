@@ -233,9 +233,9 @@ static bool walk_field(
     if (!json_is_string(name))
         return refuse(s, f, "name", err, ERR_BAD_REQUEST,
             "Invalid schema: field %zu of '%.*s' has no name", i, STR_ARG(place(above)));
-    TRY(check_flag(s, f, "required", tree_text(name), err));
+    TRY(check_flag(s, f, "required", json_text(name), err));
     const struct part part = {
-        f, &of_field, tree_text(name), json_is_true(json_object_get(f, "required"))};
+        f, &of_field, json_text(name), json_is_true(json_object_get(f, "required"))};
     return walk_part(s, &part, above, err);
 }
 
@@ -276,14 +276,14 @@ static bool walk_type(
 {
     struct type primitive;
     if (json_is_string(type)) {
-        if (type_parse(tree_text(type), &primitive))
+        if (type_parse(json_text(type), &primitive))
             return true;
         err_set(err, ERR_INVALID_ARGUMENT, "Cannot parse type string to primitive: %s",
             json_string_value(type));
         tell_where(s, above->in, above->member, err);
         return s->at.p ? false : err_where(err, "field %.*s", STR_ARG(above->name));
     }
-    struct str kind = tree_member_text(type, "type");
+    struct str kind = json_text_at(type, "type");
     if (str_eq_nocase(kind, STR("struct")))
         return walk_struct(s, type, above, err);
     struct above below = *above;
@@ -366,7 +366,7 @@ const struct schema_field *schema_field_by_name(const struct schema *s, struct s
 
 static bool primitive_of(const struct entry *e, struct type *out)
 {
-    return json_is_string(e->field.type) && type_parse(tree_text(e->field.type), out);
+    return json_is_string(e->field.type) && type_parse(json_text(e->field.type), out);
 }
 
 /* Why a field cannot identify rows, or NULL. */
@@ -421,7 +421,7 @@ static bool check_identifiers(const struct schema *s, struct err *err)
 
 static bool is_nested_value(const json_t *type, const json_t *v)
 {
-    if (str_eq_nocase(tree_member_text(type, "type"), STR("list")))
+    if (str_eq_nocase(json_text_at(type, "type"), STR("list")))
         return json_is_array(v);
     return json_is_object(v);
 }
@@ -475,7 +475,7 @@ static bool check_top(const struct schema *s, struct err *err)
 {
     const json_t *tree = s->tree, *type = json_object_get(tree, "type");
     if (!json_is_object(tree) ||
-        (!tree_absent(type) && !str_eq_nocase(tree_text(type), STR("struct"))))
+        (!tree_absent(type) && !str_eq_nocase(json_text(type), STR("struct"))))
         return refuse(s, tree, json_is_object(tree) ? "type" : NULL, err, ERR_BAD_REQUEST,
             "Invalid schema: it must be an object of type struct");
     if (too_deep(tree, DEPTH_MAX))

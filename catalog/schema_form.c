@@ -62,9 +62,9 @@ static bool same_primitive(struct str a, struct str b)
 static bool same_type(const json_t *a, const json_t *b)
 {
     if (json_is_string(a) || json_is_string(b))
-        return json_is_string(a) && json_is_string(b) && same_primitive(tree_text(a), tree_text(b));
-    struct str kind = tree_member_text(a, "type");
-    if (!str_eq_nocase(kind, tree_member_text(b, "type")))
+        return json_is_string(a) && json_is_string(b) && same_primitive(json_text(a), json_text(b));
+    struct str kind = json_text_at(a, "type");
+    if (!str_eq_nocase(kind, json_text_at(b, "type")))
         return false;
     if (str_eq_nocase(kind, STR("struct")))
         return same_fields(json_object_get(a, "fields"), json_object_get(b, "fields"));
@@ -153,7 +153,7 @@ static json_t *stored_type(struct form *form, const json_t *type);
 static json_t *stored_primitive(struct form *form, const json_t *type)
 {
     struct type t;
-    if (!type_parse(tree_text(type), &t))
+    if (!type_parse(json_text(type), &t))
         return json_deep_copy(type);
     struct str text = type_text(form->arena, &t);
     return json_stringn(text.p, text.n);
@@ -165,7 +165,7 @@ static void put_default(json_t *to, const json_t *f, const char *member)
 {
     const json_t *type = json_object_get(f, "type"), *v = json_object_get(f, member);
     struct type t;
-    if (json_is_integer(v) && json_is_string(type) && type_parse(tree_text(type), &t) &&
+    if (json_is_integer(v) && json_is_string(type) && type_parse(json_text(type), &t) &&
         (t.kind == TYPE_FLOAT || t.kind == TYPE_DOUBLE))
         json_object_set_new(to, member, json_real((double)json_integer_value(v)));
 }
@@ -231,7 +231,7 @@ static json_t *stored_type(struct form *form, const json_t *type)
 {
     if (json_is_string(type))
         return stored_primitive(form, type);
-    struct str kind = tree_member_text(type, "type");
+    struct str kind = json_text_at(type, "type");
     json_t *o = str_eq_nocase(kind, STR("list"))  ? stored_list(form, type)
                 : str_eq_nocase(kind, STR("map")) ? stored_map(form, type)
                                                   : stored_struct(form, type);

@@ -1,6 +1,7 @@
 /* What schema.c, schema_form.c and spec.c share: small views of a JSON tree. */
 #pragma once
 
+#include "json.h"
 #include "schema.h"
 
 struct schema {
@@ -12,16 +13,6 @@ struct schema {
     size_t name_bytes;            /* of all full names */
     struct slot *by_id, *by_name; /* sorted */
 };
-
-static inline struct str tree_text(const json_t *v)
-{
-    return (struct str){json_string_value(v), json_string_length(v)};
-}
-
-static inline struct str tree_member_text(const json_t *object, const char *name)
-{
-    return tree_text(json_object_get(object, name));
-}
 
 static inline bool tree_absent(const json_t *v)
 {

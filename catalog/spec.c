@@ -84,7 +84,7 @@ static bool check_form(const json_t *f, const struct nth *n, struct transform *t
         return refuse(n, "transform", err, ERR_BAD_REQUEST,
             "Invalid %s: field %zu has no transform", n->what, n->i);
     TRY(check_sources(f, n, err));
-    if (!transform_parse(tree_text(transform), t))
+    if (!transform_parse(json_text(transform), t))
         return refuse(n, "transform", err, ERR_INVALID_ARGUMENT,
             "Invalid %s: the width of %s must be an integer above 0", n->what,
             json_string_value(transform));
@@ -108,7 +108,7 @@ static bool check_column(const struct schema *s, const json_t *f, struct err *er
     const json_t *name = json_object_get(f, "name");
     int64_t source = json_integer_value(first_source(f));
     const struct schema_field *column =
-        json_is_string(name) ? schema_field_by_name(s, tree_text(name)) : NULL;
+        json_is_string(name) ? schema_field_by_name(s, json_text(name)) : NULL;
     if (!column || column->id == source || !schema_field_by_id(s, source))
         return true;
     return err_set(err, ERR_INVALID_ARGUMENT,
@@ -152,7 +152,7 @@ static bool check_unique(struct arena *a, const json_t *fields, struct err *err)
     json_t *f;
     json_array_foreach(fields, i, f)
     {
-        names[i] = tree_member_text(f, "name");
+        names[i] = json_text_at(f, "name");
         if (!tree_absent(json_object_get(f, "field-id")))
             ids[n_ids++] = json_integer_value(json_object_get(f, "field-id"));
     }
@@ -181,7 +181,7 @@ static struct str partition_text(struct arena *a, const json_t *f, size_t i)
 
 static bool is_primitive(const struct schema_field *source, struct type *out)
 {
-    return json_is_string(source->type) && type_parse(tree_text(source->type), out) &&
+    return json_is_string(source->type) && type_parse(json_text(source->type), out) &&
            out->kind != TYPE_VARIANT;
 }
 
@@ -289,14 +289,14 @@ bool order_check_version(
 
 static bool is_descending(const json_t *f)
 {
-    return str_eq_nocase(tree_member_text(f, "direction"), STR("desc"));
+    return str_eq_nocase(json_text_at(f, "direction"), STR("desc"));
 }
 
 /* Old files lack the null order: it then follows the direction. */
 static bool nulls_last(const json_t *f)
 {
     const json_t *order = json_object_get(f, "null-order");
-    return json_is_string(order) ? str_eq_nocase(tree_text(order), STR("nulls-last"))
+    return json_is_string(order) ? str_eq_nocase(json_text(order), STR("nulls-last"))
                                  : is_descending(f);
 }
 
@@ -304,12 +304,12 @@ static bool check_direction(const json_t *f, const struct nth *n, struct err *er
 {
     const json_t *direction = json_object_get(f, "direction");
     const json_t *nulls = json_object_get(f, "null-order");
-    if (!tree_absent(direction) && !str_eq_nocase(tree_text(direction), STR("asc")) &&
-        !str_eq_nocase(tree_text(direction), STR("desc")))
+    if (!tree_absent(direction) && !str_eq_nocase(json_text(direction), STR("asc")) &&
+        !str_eq_nocase(json_text(direction), STR("desc")))
         return refuse(n, "direction", err, ERR_BAD_REQUEST,
             "Invalid sort order: the direction of field %zu must be asc or desc", n->i);
-    if (!tree_absent(nulls) && !str_eq_nocase(tree_text(nulls), STR("nulls-first")) &&
-        !str_eq_nocase(tree_text(nulls), STR("nulls-last")))
+    if (!tree_absent(nulls) && !str_eq_nocase(json_text(nulls), STR("nulls-first")) &&
+        !str_eq_nocase(json_text(nulls), STR("nulls-last")))
         return refuse(n, "null-order", err, ERR_BAD_REQUEST,
             "Invalid sort order: the null-order of field %zu must be nulls-first or nulls-last",
             n->i);
@@ -366,7 +366,7 @@ bool order_check(
 
 static bool same_transform(const json_t *a, const json_t *b)
 {
-    return transform_equal(tree_member_text(a, "transform"), tree_member_text(b, "transform"));
+    return transform_equal(json_text_at(a, "transform"), json_text_at(b, "transform"));
 }
 
 static bool same_source(const json_t *a, const json_t *b)
@@ -409,7 +409,7 @@ bool order_equal(const json_t *a, const json_t *b)
 
 static json_t *stored_transform(struct arena *a, const json_t *f)
 {
-    struct str text = transform_text(a, tree_member_text(f, "transform"));
+    struct str text = transform_text(a, json_text_at(f, "transform"));
     return json_stringn(text.p, text.n);
 }
 

@@ -6,6 +6,7 @@
 #include "arena.h"
 #include "base.h"
 #include "buf.h"
+#include "json.h"
 #include "uuid.h"
 
 enum { MESSAGE_MAX = 2048, DECIMAL_MAX = 38 };
@@ -153,10 +154,9 @@ static void put_struct(struct arena *a, struct buf *b, const json_t *fields)
     {
         if (b->over)
             return;
-        const json_t *name = json_object_get(f, "name");
         buf_putf(
             b, "%s%lld: ", i ? ", " : "", (long long)json_integer_value(json_object_get(f, "id")));
-        buf_str(b, (struct str){json_string_value(name), json_string_length(name)});
+        buf_str(b, json_text_at(f, "name"));
         buf_puts(b, json_is_true(json_object_get(f, "required")) ? ": required " : ": optional ");
         put_type(a, b, json_object_get(f, "type"));
     }
@@ -166,7 +166,7 @@ static void put_struct(struct arena *a, struct buf *b, const json_t *fields)
 static void put_primitive(struct arena *a, struct buf *b, const json_t *type)
 {
     struct type t;
-    struct str text = {json_string_value(type), json_string_length(type)};
+    struct str text = json_text(type);
     buf_str(b, type_parse(text, &t) ? type_text(a, &t) : text);
 }
 
@@ -363,7 +363,7 @@ bool type_accepts_default(const struct type *t, const json_t *v)
     case TYPE_STRING:
         return json_is_string(v);
     case TYPE_UUID:
-        return uuid_is((struct str){json_string_value(v), json_string_length(v)});
+        return uuid_is(json_text(v));
     case TYPE_FIXED:
         return is_hex(v) && (int64_t)json_string_length(v) == 2 * t->a;
     case TYPE_BINARY:

@@ -53,10 +53,6 @@ static inline json_t *json_lend(const json_t *v)
 {
     return (json_t *)(uintptr_t)v;
 }
-static inline struct str json_text(const json_t *string)
-{
-    return (struct str){json_string_value(string), json_string_length(string)};
-}
 /* Copies the members of `from` that are not null and that `to` lacks. */
 void json_copy_rest(json_t *to, const json_t *from);
 /* Properties and statements that describe a table and are never stored as its properties. */

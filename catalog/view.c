@@ -43,8 +43,7 @@ static bool is_garbage(const struct act *act, struct str location)
     bool enabled;
     if (!object__metadata(act->a, act->c, SQL_VIEW, location, &m, &ignored))
         return false;
-    const json_t *gc = json_object_get(metadata_head(m)->properties, "gc.enabled");
-    struct str text = {json_string_value(gc), json_string_length(gc)};
+    struct str text = json_text_at(metadata_head(m)->properties, "gc.enabled");
     return !text.p || (str_to_bool(text, &enabled) && enabled);
 }
 

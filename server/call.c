@@ -91,6 +91,11 @@ struct ident call_ident(const struct call *c)
     return (struct ident){call_ns(c), table.p ? table : call_arg(c, "view")};
 }
 
+struct ident call_new_ident(const struct call *c)
+{
+    return (struct ident){call_ns(c), json_text_at(c->json, "name")};
+}
+
 const struct sql_object *call_row(const struct call *c)
 {
     return c->looked_up && !c->task.parked ? &c->found.object : NULL;

@@ -1,7 +1,6 @@
 /* One request on its way through the stages: what was asked, what was found, the answer. */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,6 +10,7 @@
 #include "err.h"
 #include "exec.h"
 #include "ident.h"
+#include "json.h"
 #include "leftover.h"
 #include "op.h"
 #include "reply.h"
@@ -149,6 +149,8 @@ bool call_from_allowed_page(const struct call *c);
 /* The namespace, and namespace and table or view, that the path names. */
 struct str call_ns(const struct call *c);
 struct ident call_ident(const struct call *c);
+/* The object that the body names, in the path's namespace. */
+struct ident call_new_ident(const struct call *c);
 /* The row that was looked up; NULL if others may have changed it here since then. */
 const struct sql_object *call_row(const struct call *c);
 /* The namespace that was looked up, if the name in the body was free in it; NULL: not known. */

@@ -87,10 +87,9 @@ static bool find_described(
     struct arena *a, const struct manage *m, struct str named, struct house *out, struct err *err)
 {
     TRY(find(a, m, named, out, err));
-    return out->profile ||
-           err_set(err, ERR_INVALID_ARGUMENT,
-               "Warehouse %.*s is the default one, which the settings describe",
-               STR_ARG(out->row.name));
+    return out->profile || err_set(err, ERR_INVALID_ARGUMENT,
+                               "Warehouse %.*s is the default one, which the settings describe",
+                               STR_ARG(out->row.name));
 }
 
 static json_t *document(const struct house *h)
@@ -195,13 +194,6 @@ static bool check_name(struct str name, struct err *err)
     return true;
 }
 
-static struct str text_of(const json_t *object, const char *member)
-{
-    const json_t *text = json_object_get(object, member);
-
-    return (struct str){json_string_value(text), json_string_length(text)};
-}
-
 static struct str without_slash(struct str base)
 {
     while (base.n > 0 && base.p[base.n - 1] == '/')
@@ -232,11 +224,11 @@ static bool apply(struct arena *a, struct house *h, const json_t *body, struct e
 
     TRY(handed_check(body, err));
     take_members(h, body);
-    if (text_of(body, "name").p) {
-        h->row.name = arena_dup(a, text_of(body, "name"));
+    if (json_text_at(body, "name").p) {
+        h->row.name = arena_dup(a, json_text_at(body, "name"));
         TRY(check_name(h->row.name, err));
     }
-    struct str base = without_slash(text_of(body, "base-location"));
+    struct str base = without_slash(json_text_at(body, "base-location"));
     if (base.p && !str_eq(base, h->row.base)) {
         h->moved = true;
         h->row.base = arena_dup(a, base);

@@ -48,7 +48,7 @@ static void put_texts(struct buf *b, json_t *texts, const char *sep)
         sep = ",";
         buf_json_str(b, str_from(key));
         buf_putc(b, ':');
-        buf_json_str(b, (struct str){json_string_value(value), json_string_length(value)});
+        buf_json_str(b, json_text(value));
     }
 }
 

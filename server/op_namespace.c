@@ -69,7 +69,7 @@ static void put_keys(struct buf *b, const char *member, const json_t *keys)
     {
         if (i > 0)
             buf_putc(b, ',');
-        buf_json_str(b, (struct str){json_string_value(key), json_string_length(key)});
+        buf_json_str(b, json_text(key));
     }
     buf_putc(b, ']');
 }

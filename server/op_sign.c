@@ -6,12 +6,6 @@
 
 enum { ANSWER_MAX = 256 * 1024, USUAL = 2048 };
 
-static struct str text_at(const json_t *object, const char *member)
-{
-    const json_t *text = json_object_get(object, member);
-    return (struct str){json_string_value(text), json_string_length(text)};
-}
-
 static void read_headers(struct call *c, struct sign_request *rq)
 {
     json_t *headers = json_object_get(c->json, "headers"), *values, *value;
@@ -25,21 +19,20 @@ static void read_headers(struct call *c, struct sign_request *rq)
     struct fetch_header *list = ARENA_ARRAY(c->arena, struct fetch_header, n + 1);
     json_object_foreach(headers, name, values)
     {
-        json_array_foreach(values, i, value) list[rq->n_headers++] = (struct fetch_header){
-            str_from(name), {json_string_value(value), json_string_length(value)}
-        };
+        json_array_foreach(values, i, value) list[rq->n_headers++] =
+            (struct fetch_header){str_from(name), json_text(value)};
     }
     rq->headers = list;
 }
 
 static bool read_request(struct call *c, struct sign_request *rq)
 {
-    struct str provider = text_at(c->json, "provider");
+    struct str provider = json_text_at(c->json, "provider");
 
-    *rq = (struct sign_request){.method = text_at(c->json, "method"),
-        .uri = text_at(c->json, "uri"),
-        .region = text_at(c->json, "region"),
-        .body = text_at(c->json, "body")};
+    *rq = (struct sign_request){.method = json_text_at(c->json, "method"),
+        .uri = json_text_at(c->json, "uri"),
+        .region = json_text_at(c->json, "region"),
+        .body = json_text_at(c->json, "body")};
     read_headers(c, rq);
     return !provider.p || str_eq_nocase(provider, STR("s3")) ||
            err_set(&c->err, ERR_BAD_REQUEST, "/provider: requests are signed for s3 only");

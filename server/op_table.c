@@ -14,21 +14,12 @@ bool op_list_tables(struct call *c)
     return list_reply(c, LIST_TABLES, call_ns(c));
 }
 
-/* The table that a body names. */
-static struct ident new_ident(const struct call *c)
-{
-    const json_t *name = json_object_get(c->json, "name");
-    return (struct ident){
-        call_ns(c), {json_string_value(name), json_string_length(name)}
-    };
-}
-
 bool op_create_table(struct call *c)
 {
     struct caller by = call_caller(c);
     struct loaded t;
     TRY(table_create(c->arena, c->catalog, &by, call_ns(c), call_room(c), c->json, &t, &c->err));
-    const struct ident id = new_ident(c);
+    const struct ident id = call_new_ident(c);
     return vending_reply(c, &id, &t, VARIANT_ALL);
 }
 
@@ -113,7 +104,7 @@ bool op_register_table(struct call *c)
     struct caller by = call_caller(c);
     struct loaded t;
     TRY(table_register(c->arena, c->catalog, &by, call_ns(c), c->json, &t, &c->err));
-    const struct ident id = new_ident(c);
+    const struct ident id = call_new_ident(c);
     return vending_reply(c, &id, &t, VARIANT_ALL);
 }
 

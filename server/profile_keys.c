@@ -4,15 +4,9 @@
 
 #include "arena.h"
 #include "base.h"
+#include "json.h"
 #include "secret.h"
 #include "secrets.h"
-
-static struct str text_of(const json_t *object, const char *member)
-{
-    const json_t *text = json_object_get(object, member);
-
-    return (struct str){json_string_value(text), json_string_length(text)};
-}
 
 static void wipe(struct str s)
 {
@@ -52,8 +46,8 @@ static bool join(
 
 static bool take_s3(struct arena *a, json_t *credentials, struct str *out, struct err *err)
 {
-    const struct str lines[] = {text_of(credentials, "access-key-id"),
-        text_of(credentials, "secret-access-key"), text_of(credentials, "session-token")};
+    const struct str lines[] = {json_text_at(credentials, "access-key-id"),
+        json_text_at(credentials, "secret-access-key"), json_text_at(credentials, "session-token")};
 
     if (!lines[0].p || !lines[1].p)
         return true;
@@ -64,11 +58,11 @@ static bool take_s3(struct arena *a, json_t *credentials, struct str *out, struc
 static bool take_gcs(struct arena *a, json_t *credentials, struct str *out, struct err *err)
 {
     const json_t *key = json_object_get(credentials, "service-account-key");
-    struct str email = text_of(key, "client_email");
+    struct str email = json_text_at(key, "client_email");
 
     if (!key)
         return true;
-    if (!email.p || !text_of(key, "private_key").p)
+    if (!email.p || !json_text_at(key, "private_key").p)
         return err_set(err, ERR_INVALID_ARGUMENT,
             "/credentials/service-account-key: expected the JSON of a service account's key, with "
             "client_email and private_key");
@@ -83,9 +77,9 @@ static bool take_gcs(struct arena *a, json_t *credentials, struct str *out, stru
 /* The account's key, or the secret of an application. */
 static bool take_adls(struct arena *a, json_t *credentials, struct str *out, struct err *err)
 {
-    struct str key = text_of(credentials, "account-key");
-    const struct str lines[] = {text_of(credentials, "tenant-id"),
-        text_of(credentials, "client-id"), text_of(credentials, "client-secret")};
+    struct str key = json_text_at(credentials, "account-key");
+    const struct str lines[] = {json_text_at(credentials, "tenant-id"),
+        json_text_at(credentials, "client-id"), json_text_at(credentials, "client-secret")};
 
     if (key.p && lines[2].p)
         return err_set(err, ERR_INVALID_ARGUMENT,
@@ -99,7 +93,7 @@ static bool take_adls(struct arena *a, json_t *credentials, struct str *out, str
 
 static bool needs(const json_t *credentials, const char *member, struct err *err)
 {
-    return text_of(credentials, member).p ||
+    return json_text_at(credentials, member).p ||
            err_set(err, ERR_INVALID_ARGUMENT,
                "/credentials/%s: required member of static credentials is missing", member);
 }
@@ -112,12 +106,13 @@ static bool check_s3(const json_t *credentials, struct err *err)
 /* The name is there when the key came. */
 static bool check_gcs(const json_t *credentials, struct err *err)
 {
-    return text_of(credentials, "client-email").p || needs(credentials, "service-account-key", err);
+    return json_text_at(credentials, "client-email").p ||
+           needs(credentials, "service-account-key", err);
 }
 
 static bool check_adls(const json_t *credentials, struct err *err)
 {
-    if (!text_of(credentials, "client-id").p && !text_of(credentials, "tenant-id").p)
+    if (!json_text_at(credentials, "client-id").p && !json_text_at(credentials, "tenant-id").p)
         return true;
     return needs(credentials, "tenant-id", err) && needs(credentials, "client-id", err);
 }
@@ -144,7 +139,7 @@ static const char *const secret_members[] = {
 
 static const struct kind *kind_of(const json_t *profile)
 {
-    struct str type = text_of(json_object_get(profile, "storage"), "type");
+    struct str type = json_text_at(json_object_get(profile, "storage"), "type");
 
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (str_eq_nocase(type, str_from(kinds[i].store)))
@@ -157,7 +152,7 @@ static const struct kind *kind_of(const json_t *profile)
 
 static bool is_static(const json_t *profile)
 {
-    struct str type = text_of(json_object_get(profile, "credentials"), "type");
+    struct str type = json_text_at(json_object_get(profile, "credentials"), "type");
 
     return str_eq_nocase(type, STR("static"));
 }
@@ -178,8 +173,8 @@ static void forget(json_t *credentials)
 {
     for (size_t i = 0; i < ARRAY_LEN(secret_members); i++) {
         const json_t *secret = json_object_get(credentials, secret_members[i]);
-        wipe(text_of(credentials, secret_members[i]));
-        wipe(text_of(secret, "private_key"));
+        wipe(json_text_at(credentials, secret_members[i]));
+        wipe(json_text_at(secret, "private_key"));
         json_object_del(credentials, secret_members[i]);
     }
 }

@@ -54,7 +54,7 @@ void quirk_read_body(struct call *c)
     if (!json_is_string(sent) || !quirk_holds(c, QUIRK_DOTTED_LEVELS))
         return;
     json_t *levels = json_array();
-    struct str rest = {json_string_value(sent), json_string_length(sent)};
+    struct str rest = json_text(sent);
     while (rest.p) {
         struct str level = str_cut(&rest, '.');
         json_array_append_new(levels, json_stringn(level.p, level.n));

@@ -19,10 +19,7 @@ static bool replay_loaded(struct call *c, const struct sql_answer *kept)
 /* Keys for the table as they are now. */
 static bool replay_table(struct call *c, const struct sql_answer *kept)
 {
-    const json_t *name = json_object_get(c->json, "name");
-    const struct ident id = {
-        call_ns(c), {json_string_value(name), json_string_length(name)}
-    };
+    const struct ident id = call_new_ident(c);
     struct loaded t;
     TRY(keep_object(c->arena, c->catalog, kept, &t, &c->err));
     if (vending_gives(c))
