@@ -183,12 +183,6 @@ static struct str sas_text(struct arena *a, const struct azure_sas *sas)
     return buf_take(&b, a);
 }
 
-static void param(struct buf *b, struct arena *a, const char *name, struct str value)
-{
-    buf_putf(b, "%s%s=", b->n > 0 ? "&" : "", name);
-    buf_str(b, str_pct_encode(a, value, ""));
-}
-
 static int depth(struct str path)
 {
     int n = path.n > 0;
@@ -205,23 +199,23 @@ bool azure_sas_sign(
     TRY(sign(a, key, sas_text(a, sas), &signature, err));
     buf_init(&b, SIZE_MAX);
     buf_reserve(&b, SAS_ROOM); /* so that no copy is left behind */
-    param(&b, a, "sv", STR(SAS_VERSION));
-    param(&b, a, "st", azure_time(a, sas->start_ms));
-    param(&b, a, "se", azure_time(a, sas->expires_ms));
-    param(&b, a, "sr", str_from(resource(sas)));
-    param(&b, a, "sp", sas->permissions);
-    param(&b, a, "spr", sas->protocols);
+    buf_field(&b, a, "sv", STR(SAS_VERSION));
+    buf_field(&b, a, "st", azure_time(a, sas->start_ms));
+    buf_field(&b, a, "se", azure_time(a, sas->expires_ms));
+    buf_field(&b, a, "sr", str_from(resource(sas)));
+    buf_field(&b, a, "sp", sas->permissions);
+    buf_field(&b, a, "spr", sas->protocols);
     if (sas->path.n > 0)
-        param(&b, a, "sdd", arena_printf(a, "%d", depth(sas->path)));
+        buf_field(&b, a, "sdd", arena_printf(a, "%d", depth(sas->path)));
     if (sas->user) {
-        param(&b, a, "skoid", sas->user->oid);
-        param(&b, a, "sktid", sas->user->tid);
-        param(&b, a, "skt", sas->user->start);
-        param(&b, a, "ske", sas->user->expiry);
-        param(&b, a, "sks", sas->user->service);
-        param(&b, a, "skv", sas->user->version);
+        buf_field(&b, a, "skoid", sas->user->oid);
+        buf_field(&b, a, "sktid", sas->user->tid);
+        buf_field(&b, a, "skt", sas->user->start);
+        buf_field(&b, a, "ske", sas->user->expiry);
+        buf_field(&b, a, "sks", sas->user->service);
+        buf_field(&b, a, "skv", sas->user->version);
     }
-    param(&b, a, "sig", signature);
+    buf_field(&b, a, "sig", signature);
     *out = buf_take(&b, a);
     return true;
 }

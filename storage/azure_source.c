@@ -162,13 +162,4 @@ static bool find(const struct store_conf *conf, const struct source **out, enum 
         "and AZURE_CLIENT_ID");
 }
 
-static bool fetch(const struct source *source, const struct store_conf *conf,
-    struct credentials **out, struct err *err)
-{
-    AUTO(arena_free) struct arena *a = arena_new_secret();
-    if (source->fetch(a, conf, out, err))
-        return true;
-    return err->kind != ERR_UNAVAILABLE ? err_as(err, ERR_INTERNAL) : false;
-}
-
-const struct sources sources_azure = {"Azure keys", find, fetch};
+const struct sources sources_azure = {"Azure keys", find, source__fetch};

@@ -63,26 +63,20 @@ static bool refused(
 /* --- of an application -------------------------------------------------------------------------
  */
 
-static void field(struct buf *form, struct arena *a, const char *name, struct str value)
-{
-    buf_putf(form, "%s%s=", form->n > 0 ? "&" : "", name);
-    buf_str(form, str_pct_encode(a, value, ""));
-}
-
 static struct str form_of(struct arena *a, const struct azure_app *app)
 {
     struct buf form;
     buf_init(&form, FORM_MAX);
     buf_reserve(&form, FORM_MAX); /* so that no copy is left behind */
-    field(&form, a, "grant_type", STR("client_credentials"));
-    field(&form, a, "scope", STR("https://storage.azure.com/.default"));
-    field(&form, a, "client_id", app->client);
+    buf_field(&form, a, "grant_type", STR("client_credentials"));
+    buf_field(&form, a, "scope", STR("https://storage.azure.com/.default"));
+    buf_field(&form, a, "client_id", app->client);
     if (app->secret.p) {
-        field(&form, a, "client_secret", app->secret);
+        buf_field(&form, a, "client_secret", app->secret);
     } else {
-        field(&form, a, "client_assertion_type",
+        buf_field(&form, a, "client_assertion_type",
             STR("urn:ietf:params:oauth:client-assertion-type:jwt-bearer"));
-        field(&form, a, "client_assertion", app->assertion);
+        buf_field(&form, a, "client_assertion", app->assertion);
     }
     return buf_take(&form, a);
 }

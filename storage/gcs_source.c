@@ -130,13 +130,4 @@ static bool find(const struct store_conf *conf, const struct source **out, enum 
         "GOOGLE_APPLICATION_CREDENTIALS; and NO_GCE_CHECK forbids asking the metadata server");
 }
 
-static bool fetch(const struct source *source, const struct store_conf *conf,
-    struct credentials **out, struct err *err)
-{
-    AUTO(arena_free) struct arena *a = arena_new_secret();
-    if (source->fetch(a, conf, out, err))
-        return true;
-    return err->kind != ERR_UNAVAILABLE ? err_as(err, ERR_INTERNAL) : false;
-}
-
-const struct sources sources_gcs = {"Google tokens", find, fetch};
+const struct sources sources_gcs = {"Google tokens", find, source__fetch};

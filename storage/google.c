@@ -48,12 +48,6 @@ void google__form(struct buf *form)
     buf_reserve(form, FORM_MAX); /* so that no copy is left behind */
 }
 
-void google__field(struct buf *form, struct arena *a, const char *name, struct str value)
-{
-    buf_putf(form, "%s%s=", form->n > 0 ? "&" : "", name);
-    buf_str(form, str_pct_encode(a, value, ""));
-}
-
 bool google__form_end(struct buf *form, struct arena *a, struct str *out, struct err *err)
 {
     if (form->over)
@@ -190,11 +184,11 @@ bool google_token_within(const struct google_service *service, const struct cred
     assert(boundary.n > 0 && own->token); /* without a boundary it would be the whole token */
     TRY(google__url(a, service, GOOGLE_STS_URI, &ask.url, err));
     google__form(&form);
-    google__field(&form, a, "grant_type", STR(GOOGLE_EXCHANGE));
-    google__field(&form, a, "subject_token_type", STR(GOOGLE_TYPE));
-    google__field(&form, a, "requested_token_type", STR(GOOGLE_TYPE));
-    google__field(&form, a, "subject_token", str_from(own->token));
-    google__field(&form, a, "options", boundary);
+    buf_field(&form, a, "grant_type", STR(GOOGLE_EXCHANGE));
+    buf_field(&form, a, "subject_token_type", STR(GOOGLE_TYPE));
+    buf_field(&form, a, "requested_token_type", STR(GOOGLE_TYPE));
+    buf_field(&form, a, "subject_token", str_from(own->token));
+    buf_field(&form, a, "options", boundary);
     TRY(google__form_end(&form, a, &ask.body, err));
     TRY(google__ask(a, &ask, out, err));
     if (own->expires_ms > 0 && (*out)->expires_ms > own->expires_ms)

@@ -97,8 +97,8 @@ static bool by_key(struct arena *a, const struct google_service *service, const 
         return err_wrap(err, "the private_key of %.*s", STR_ARG(str_utf8_cut(who.email, 200)));
     signature = b64url_encode(a, signature);
     google__form(&form);
-    google__field(&form, a, "grant_type", STR("urn:ietf:params:oauth:grant-type:jwt-bearer"));
-    google__field(
+    buf_field(&form, a, "grant_type", STR("urn:ietf:params:oauth:grant-type:jwt-bearer"));
+    buf_field(
         &form, a, "assertion", arena_printf(a, "%.*s.%.*s", STR_ARG(text), STR_ARG(signature)));
     TRY(google__form_end(&form, a, &ask.body, err));
     return google__ask(a, &ask, out, err);
@@ -166,12 +166,12 @@ static bool by_provider(struct arena *a, const struct google_service *service, c
     TRY(subject_token(a, json, &token, err));
     TRY(google__url(a, service, GOOGLE_STS_URI, &ask.url, err));
     google__form(&form);
-    google__field(&form, a, "grant_type", STR(GOOGLE_EXCHANGE));
-    google__field(&form, a, "audience", answer_text(json, "audience"));
-    google__field(&form, a, "scope", account.p ? STR(GOOGLE_SCOPE_ALL) : google__scope(service));
-    google__field(&form, a, "requested_token_type", STR(GOOGLE_TYPE));
-    google__field(&form, a, "subject_token_type", answer_text(json, "subject_token_type"));
-    google__field(&form, a, "subject_token", token);
+    buf_field(&form, a, "grant_type", STR(GOOGLE_EXCHANGE));
+    buf_field(&form, a, "audience", answer_text(json, "audience"));
+    buf_field(&form, a, "scope", account.p ? STR(GOOGLE_SCOPE_ALL) : google__scope(service));
+    buf_field(&form, a, "requested_token_type", STR(GOOGLE_TYPE));
+    buf_field(&form, a, "subject_token_type", answer_text(json, "subject_token_type"));
+    buf_field(&form, a, "subject_token", token);
     TRY(google__form_end(&form, a, &ask.body, err));
     TRY(google__ask(a, &ask, &federated, err));
     if (account.p)

@@ -30,7 +30,6 @@ MUST bool google__url(struct arena *a, const struct google_service *service, con
     struct str *out, struct err *err);
 
 void google__form(struct buf *form);
-void google__field(struct buf *form, struct arena *a, const char *name, struct str value);
 /* Wiped with the arena. */
 MUST bool google__form_end(struct buf *form, struct arena *a, struct str *out, struct err *err);
 struct str google__scope(const struct google_service *service);

@@ -100,11 +100,6 @@ static void fail(struct keeper *k, const struct err *why)
 /* --- the thread --------------------------------------------------------------------------------
  */
 
-static struct timespec at(int64_t mono_us)
-{
-    return (struct timespec){.tv_sec = mono_us / 1000000, .tv_nsec = mono_us % 1000000 * 1000};
-}
-
 /* Under lock, which is open while the source is asked. */
 static void ask(struct keeper *k)
 {
@@ -133,7 +128,7 @@ static void *thread_main(void *arg)
     pthread_mutex_lock(&k->lock);
     while (!k->stopped) {
         ask(k);
-        struct timespec until = at(k->next_us);
+        struct timespec until = thread_until(k->next_us);
         int waited = 0;
         while (!k->stopped && !k->wanted && waited != ETIMEDOUT)
             waited = pthread_cond_timedwait(&k->news, &k->lock, &until);
@@ -203,7 +198,7 @@ static void wait_for_answer(struct keeper *k, int64_t deadline_us)
     }
     uint64_t seen = k->answers;
     int64_t most = clock_mono_us() + WAIT_US;
-    struct timespec until = at(deadline_us < most ? deadline_us : most);
+    struct timespec until = thread_until(deadline_us < most ? deadline_us : most);
     int waited = 0;
     while (k->answers == seen && !k->stopped && waited != ETIMEDOUT)
         waited = pthread_cond_timedwait(&k->news, &k->lock, &until);

@@ -312,6 +312,19 @@ bool source_find(const struct store_conf *conf, const struct source **out, struc
         STR_ARG(profile_name()));
 }
 
+/* Nothing but an absence heals by itself. */
+static bool fails(struct err *err)
+{
+    return err->kind != ERR_UNAVAILABLE ? err_as(err, ERR_INTERNAL) : false;
+}
+
+bool source__fetch(const struct source *source, const struct store_conf *conf,
+    struct credentials **out, struct err *err)
+{
+    AUTO(arena_free) struct arena *a = arena_new_secret();
+    return source->fetch(a, conf, out, err) || fails(err);
+}
+
 /* The keys of the role that FIRN_S3_ROLE_ARN names, by those of the source. */
 static bool assume(const struct store_conf *conf, const struct credentials *by,
     struct credentials **out, struct err *err)
@@ -325,24 +338,15 @@ static bool assume(const struct store_conf *conf, const struct credentials *by,
     return sts_assume_role(&service, by, &role, out, err);
 }
 
-static bool fetch(const struct source *source, const struct store_conf *conf,
-    struct credentials **out, struct err *err)
-{
-    AUTO(arena_free) struct arena *a = arena_new_secret();
-    AUTO(credentials_unref) struct credentials *found = NULL;
-    TRY(source->fetch(a, conf, &found, err));
-    if (str_from(conf->s3_role_arn).n > 0)
-        return assume(conf, found, out, err);
-    *out = TAKE(found);
-    return true;
-}
-
 bool source_fetch(const struct source *source, const struct store_conf *conf,
     struct credentials **out, struct err *err)
 {
-    if (fetch(source, conf, out, err))
-        return true;
-    return err->kind != ERR_UNAVAILABLE ? err_as(err, ERR_INTERNAL) : false;
+    AUTO(credentials_unref) struct credentials *found = NULL;
+    TRY(source__fetch(source, conf, &found, err));
+    if (str_from(conf->s3_role_arn).n > 0)
+        return assume(conf, found, out, err) || fails(err);
+    *out = TAKE(found);
+    return true;
 }
 
 static bool find(const struct store_conf *conf, const struct source **out, enum source_kind *kind,

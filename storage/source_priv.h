@@ -13,6 +13,10 @@ MUST bool source__file(struct arena *a, struct str path, struct str *out, struct
 const struct source *source__first(
     const struct source *list, size_t n, const struct store_conf *conf);
 
+/* What a source gives. What time will not heal is ERR_INTERNAL, the rest ERR_UNAVAILABLE. */
+MUST bool source__fetch(const struct source *source, const struct store_conf *conf,
+    struct credentials **out, struct err *err);
+
 /* machine.c: what the machine that the server runs on tells about its identity. */
 bool machine__container_given(const struct store_conf *conf);
 MUST bool machine__container(

@@ -37,10 +37,8 @@ static bool find_endpoint(
 /* Ceph's RGW does not read '+' as a blank: everything is percent-encoded. */
 static void add(struct buf *form, struct arena *a, const char *name, struct str value)
 {
-    if (value.n == 0)
-        return;
-    buf_putf(form, "&%s=", name);
-    buf_str(form, str_pct_encode(a, value, ""));
+    if (value.n > 0)
+        buf_field(form, a, name, value);
 }
 
 static void begin_form(struct buf *form, const char *action)

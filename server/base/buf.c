@@ -86,6 +86,12 @@ void buf_putf(struct buf *b, const char *fmt, ...)
     va_end(again);
 }
 
+void buf_field(struct buf *b, struct arena *a, const char *name, struct str value)
+{
+    buf_putf(b, "%s%s=", b->n > 0 ? "&" : "", name);
+    buf_str(b, str_pct_encode(a, value, ""));
+}
+
 struct str buf_take(struct buf *b, struct arena *a)
 {
     size_t n = b->n;

@@ -23,6 +23,8 @@ void buf_str(struct buf *b, struct str s);
 void buf_puts(struct buf *b, const char *cstr);
 void buf_putc(struct buf *b, char c);
 void buf_putf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* NAME=VALUE of a form or a query, percent-encoded, behind an ampersand if it is not the first. */
+void buf_field(struct buf *b, struct arena *a, const char *name, struct str value);
 static inline struct str buf_view(const struct buf *b)
 {
     return (struct str){b->p ? b->p : "", b->n};
