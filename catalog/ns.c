@@ -63,7 +63,7 @@ bool ns_create(struct arena *a, struct catalog *c, const struct caller *by, cons
     TRY(check_location(a, c, json_object_get(body, "properties"), "/properties", err));
     struct sql_change change = catalog__change(a, by, (struct str){0}, (struct str){0});
     bool created;
-    if (!sql_ns_create(a, c->sql, c->warehouse.id, ns.path, ns.properties, &change, &created, err))
+    if (!sql_ns_create(c->sql, c->warehouse.id, ns.path, ns.properties, &change, &created, err))
         return catalog__change_failed(err);
     if (!created) {
         struct str shown = ident_ns_text(a, ns.path);

@@ -133,14 +133,12 @@ static bool create(struct unit *u, void *work, struct err *err)
     return true;
 }
 
-/* NOLINTNEXTLINE(readability-function-size): a key of many parts */
-bool sql_ns_create(struct arena *a, struct sql *s, int64_t warehouse, struct str path,
-    struct str properties, const struct sql_change *by, bool *created, struct err *err)
+bool sql_ns_create(struct sql *s, int64_t warehouse, struct str path, struct str properties,
+    const struct sql_change *by, bool *created, struct err *err)
 {
     struct creation c = {.path = path, .properties = properties};
     struct unit u = {.s = s, .by = by, .warehouse = warehouse, .effect = EFFECT_WRITE};
 
-    (void)a;
     TRY(sql__unit(&u, create, &c, err));
     *created = c.created;
     return true;

@@ -82,8 +82,8 @@ struct sql_ns {
 MUST bool sql_ns_get(struct arena *a, struct sql *s, int64_t warehouse, struct str path,
     struct sql_ns **out, struct err *err);
 /* The namespace and its missing parents, in one transaction. *created is false when it existed. */
-MUST bool sql_ns_create(struct arena *a, struct sql *s, int64_t warehouse, struct str path,
-    struct str properties, const struct sql_change *by, bool *created, struct err *err);
+MUST bool sql_ns_create(struct sql *s, int64_t warehouse, struct str path, struct str properties,
+    const struct sql_change *by, bool *created, struct err *err);
 /* Replaces the properties if the version is still the given one; *swapped tells. */
 MUST bool sql_ns_set_properties(struct sql *s, int64_t warehouse, int64_t id, int64_t version,
     struct str properties, const struct sql_change *by, bool *swapped, struct err *err);

@@ -84,8 +84,7 @@ static struct sql_object *made(void)
     const struct sql_change change = catalog__change(arena, &by, STR(""), STR(""));
     struct loaded out;
     bool created;
-    must(sql_ns_create(
-        arena, sql, catalog->warehouse.id, table.ns, STR("{}"), &change, &created, &err));
+    must(sql_ns_create(sql, catalog->warehouse.id, table.ns, STR("{}"), &change, &created, &err));
     must(table_create(arena, catalog, &by, table.ns, NULL,
         body("{\"name\":\"t\",\"schema\":{\"type\":\"struct\",\"fields\":[]}}"), &out, &err));
     return looked_up();

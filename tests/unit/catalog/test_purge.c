@@ -192,7 +192,7 @@ static struct sql_mark dropped(void)
     for (int i = 0; i < MANIFESTS; i++)
         put_manifest(i);
     put_metadata();
-    must(sql_ns_create(arena, sql, catalog->warehouse.id, STR("n"), STR("{}"), &first, &ok, &err));
+    must(sql_ns_create(sql, catalog->warehouse.id, STR("n"), STR("{}"), &first, &ok, &err));
     insert("t", "t", METADATA);
     drop("t");
     must(sql_mark_page(arena, sql, catalog->warehouse.id, NULL, 10, &marks, &n, &err));

@@ -156,8 +156,8 @@ void ns_make(struct fixture *f, const char *path)
     struct sql_change change = by(f);
     bool created;
 
-    ck_ok(f, sql_ns_create(
-                 f->a, f->s, f->warehouse, str_from(path), STR("{}"), &change, &created, &f->err));
+    ck_ok(f,
+        sql_ns_create(f->s, f->warehouse, str_from(path), STR("{}"), &change, &created, &f->err));
     ck_assert(created);
 }
 

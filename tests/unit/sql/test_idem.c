@@ -109,7 +109,7 @@ static bool go_ns_create(struct fixture *f, struct sql_change *change)
 {
     bool created;
 
-    return sql_ns_create(f->a, f->s, f->warehouse, STR("m"), STR("{}"), change, &created, &f->err);
+    return sql_ns_create(f->s, f->warehouse, STR("m"), STR("{}"), change, &created, &f->err);
 }
 
 static bool go_ns_set(struct fixture *f, struct sql_change *change)

@@ -61,8 +61,8 @@ START_TEST(test_ns_create__existing_is_left_alone)
     fixture_open(&f, _i);
     ns_make(&f, "a");
     struct sql_change change = by(&f);
-    ck_ok(&f, sql_ns_create(f.a, f.s, f.warehouse, STR("a"), STR("{\"x\":\"y\"}"), &change,
-                  &created, &f.err));
+    ck_ok(&f,
+        sql_ns_create(f.s, f.warehouse, STR("a"), STR("{\"x\":\"y\"}"), &change, &created, &f.err));
     ck_assert(!created);
     ck_str(get(&f, "a")->properties, "{}");
     fixture_close(&f);

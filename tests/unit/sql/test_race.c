@@ -82,8 +82,8 @@ static void create_same_ns(struct racer *r)
         r->round);
     struct sql_change change = by(&r->own);
 
-    ck_ok(&r->own, sql_ns_create(r->own.a, r->own.s, r->own.warehouse, path, STR("{}"), &change,
-                       &r->won, &r->own.err));
+    ck_ok(&r->own,
+        sql_ns_create(r->own.s, r->own.warehouse, path, STR("{}"), &change, &r->won, &r->own.err));
 }
 
 START_TEST(test_race__creates_of_one_namespace_have_one_winner)

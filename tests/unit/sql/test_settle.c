@@ -287,8 +287,8 @@ static void go_ns_create(struct scene *sc, struct sql_change *change)
     struct fixture *f = &sc->f;
     bool created;
 
-    ck_ok(f, sql_ns_create(
-                 f->a, f->s, f->warehouse, STR("p\x1fq"), STR("{}"), change, &created, &f->err));
+    ck_ok(
+        f, sql_ns_create(f->s, f->warehouse, STR("p\x1fq"), STR("{}"), change, &created, &f->err));
     ck_assert(created);
 }
 

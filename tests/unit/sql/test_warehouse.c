@@ -118,7 +118,7 @@ START_TEST(test_warehouse_delete__an_empty_one_with_all_it_left)
     struct sql_warehouse w = make(&f, "a");
     struct sql_change change = by(&f);
     bool created;
-    ck_ok(&f, sql_ns_create(f.a, f.s, w.id, STR("n"), STR("{}"), &change, &created, &f.err));
+    ck_ok(&f, sql_ns_create(f.s, w.id, STR("n"), STR("{}"), &change, &created, &f.err));
     ck_ok(&f, sql_warehouse_delete(f.s, w.id, &deleted, &content, &f.err));
     ck_assert(!deleted && content.namespaces == 1 && content.marks == 0);
     change = by(&f);
