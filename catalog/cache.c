@@ -13,6 +13,7 @@
 #include "metric.h"
 #include "scan.h"
 #include "store.h"
+#include "uuid.h"
 
 enum { SHARDS = 16, FIRST_BUCKETS = 64, SHARE = 8 /* one entry at most an eighth */ };
 
@@ -323,9 +324,12 @@ static void read_file(const struct cache_view *v, struct str location, struct lo
 {
     size_t max = v->cache->file_max;
     struct buf file = {0};
+    int64_t bound = uuid_row_id_bound(); /* of objects that are there before it is read */
     metric_add(METRIC_cache_misses_total, 1);
     l->ok = store_get(v->store, location, max, &file, &l->err) &&
             metadata_from_file_max(buf_view(&file), location, max, &l->m, &l->err);
+    if (l->ok)
+        metadata_set_bound(l->m, bound);
     buf_fini(&file);
 }
 

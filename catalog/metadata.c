@@ -306,11 +306,31 @@ struct str metadata_location(const struct metadata *m)
     return m->location;
 }
 
-bool metadata_is_of(const struct metadata *m, int64_t object)
+bool metadata_serves(const struct metadata *m, int64_t object, struct str uuid)
 {
-    int64_t was = atomic_load_explicit(&m->lazy->object, memory_order_relaxed);
-    return (was == 0 && atomic_compare_exchange_strong(&m->lazy->object, &was, object)) ||
-           was == object;
+    const struct lazy *l = m->lazy;
+    return object < atomic_load_explicit(&l->bound, memory_order_relaxed) &&
+           (str_eq(m->head.uuid, uuid) ||
+               object <= atomic_load_explicit(&l->other, memory_order_relaxed));
+}
+
+static void raise_to(_Atomic(int64_t) *to, int64_t value)
+{
+    int64_t was = atomic_load_explicit(to, memory_order_relaxed);
+    while (was < value && !atomic_compare_exchange_weak(to, &was, value))
+        ;
+}
+
+void metadata_set_bound(const struct metadata *m, int64_t bound)
+{
+    raise_to(&m->lazy->bound, bound);
+}
+
+void metadata_set_read_for(const struct metadata *m, int64_t object, struct str uuid)
+{
+    raise_to(&m->lazy->bound, object + 1);
+    if (!str_eq(m->head.uuid, uuid))
+        raise_to(&m->lazy->other, object);
 }
 
 struct str metadata_etag(const struct metadata *m, enum variant v)

@@ -125,8 +125,12 @@ bool metadata_deflated(const struct metadata *m, enum variant v, struct deflated
 bool metadata_pack_blocks(const struct metadata *m, enum variant v);
 /* The document as a gzip file, for tables that ask for compressed metadata. In the arena. */
 struct str metadata_gzip(struct arena *a, const struct metadata *m);
-/* Is this object the first one whose pointer was seen to lead here? */
-bool metadata_is_of(const struct metadata *m, int64_t object);
+/* Is it what the pointer of that object means? A name of a file can be used again, so only if the
+ * object, whose id grows with time, was there when the file was read or written. */
+bool metadata_serves(const struct metadata *m, int64_t object, struct str uuid);
+/* It was read or written for that object, or for those whose ids are below the bound. */
+void metadata_set_bound(const struct metadata *m, int64_t bound);
+void metadata_set_read_for(const struct metadata *m, int64_t object, struct str uuid);
 /* Weak entity tag with quotes, of the pointer, the uuid and the variant: W/"…". Lives as long as
  * the metadata. */
 struct str metadata_etag(const struct metadata *m, enum variant v);

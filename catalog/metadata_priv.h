@@ -31,8 +31,9 @@ struct lazy {
     struct weak *weak; /* under lock */
     _Atomic(struct pieces *) refs;
     _Atomic(struct packed *) packed[METADATA_VARIANTS];
-    atomic_bool asked;       /* for a packed form, once */
-    _Atomic(int64_t) object; /* whose pointer led here first; 0: none yet */
+    atomic_bool asked;      /* for a packed form, once */
+    _Atomic(int64_t) bound; /* serves objects with lower ids */
+    _Atomic(int64_t) other; /* and up to this one those of another uuid */
     atomic_uint finds[PARTS_COUNT];
     _Atomic(uint32_t *) sorted[PARTS_COUNT]; /* positions by ascending id */
 };

@@ -55,11 +55,11 @@ bool object__metadata_of(const struct act *act, const struct sql_object *row,
     const struct metadata **out, struct err *err)
 {
     TRY(object__metadata(act->a, act->c, act->kind, row->metadata_location, out, err));
-    if (metadata_is_of(*out, row->id) && str_eq(metadata_head(*out)->uuid, row->uuid))
+    if (metadata_serves(*out, row->id, row->uuid))
         return true;
     cache_drop(&act->c->cached, row->metadata_location);
     TRY(object__metadata(act->a, act->c, act->kind, row->metadata_location, out, err));
-    (void)metadata_is_of(*out, row->id);
+    metadata_set_read_for(*out, row->id, row->uuid);
     return true;
 }
 

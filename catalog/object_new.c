@@ -159,6 +159,7 @@ void object__discard(struct catalog *c, struct written *w)
 
 void object__keep(struct arena *a, struct catalog *c, struct written *w, struct loaded *out)
 {
+    metadata_set_bound(w->metadata, uuid_row_id_bound());
     cache_put(&c->cached, w->metadata);
     *out = (struct loaded){.metadata = metadata_hold(a, TAKE(w->metadata))};
 }

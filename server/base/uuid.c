@@ -100,12 +100,21 @@ bool uuid_is(struct str s)
     return true;
 }
 
+static uint64_t row_ms(void)
+{
+    int64_t since = clock_ms() - ROW_ID_EPOCH;
+    return since > 0 ? (uint64_t)since & ((1ULL << 41) - 1) : 0;
+}
+
 int64_t uuid_row_id(void)
 {
     uint32_t random;
     uuid_random(&random, sizeof(random));
-    int64_t since = clock_ms() - ROW_ID_EPOCH;
-    uint64_t ms = since > 0 ? (uint64_t)since & ((1ULL << 41) - 1) : 0;
-    int64_t id = (int64_t)((ms << 22) | (random & ((1U << 22) - 1)));
+    int64_t id = (int64_t)((row_ms() << 22) | (random & ((1U << 22) - 1)));
     return id ? id : 1;
+}
+
+int64_t uuid_row_id_bound(void)
+{
+    return (int64_t)((row_ms() + 1) << 22);
 }

@@ -15,5 +15,7 @@ void uuid_v7(char out[static UUID_TEXT + 1]);
 bool uuid_is(struct str s);
 /* A positive 63-bit id for a database row: 41 bits of milliseconds, 22 random ones. */
 int64_t uuid_row_id(void);
+/* Higher than all that were made until now, by clocks that agree. */
+int64_t uuid_row_id_bound(void);
 /* n random bytes from the kernel. */
 void uuid_random(void *p, size_t n);

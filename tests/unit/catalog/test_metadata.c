@@ -757,6 +757,24 @@ START_TEST(test_metadata_etag__differs_by_location_uuid_and_variant_only)
 }
 END_TEST
 
+/* The name of a file can be used again by a later object, or by one of another uuid. */
+START_TEST(test_metadata_serves__objects_that_were_there_when_it_was_read)
+{
+    const struct metadata *m = read_ok(STR(V2 "}"));
+    struct str own = metadata_head(m)->uuid, other = STR("other");
+    ck_assert(!metadata_serves(m, 1, own));
+    metadata_set_bound(m, 100);
+    ck_assert(metadata_serves(m, 99, own) && !metadata_serves(m, 100, own));
+    ck_assert(!metadata_serves(m, 50, other));
+    metadata_set_read_for(m, 100, own);
+    ck_assert(metadata_serves(m, 100, own) && !metadata_serves(m, 101, own));
+    ck_assert(!metadata_serves(m, 50, other));
+    metadata_set_read_for(m, 50, other);
+    ck_assert(metadata_serves(m, 50, other) && !metadata_serves(m, 51, other));
+    ck_assert(metadata_serves(m, 100, own));
+}
+END_TEST
+
 START_TEST(test_metadata_find__the_same_before_and_after_the_index)
 {
     const struct metadata *m = read_ok(history(300, NULL, 0));
@@ -873,6 +891,7 @@ int main(void)
     tcase_add_test(cases, test_metadata_deflated__joins_head_and_tail_in_one_member);
     tcase_add_test(cases, test_metadata_gzip__is_a_file_that_reads_back);
     tcase_add_test(cases, test_metadata_etag__differs_by_location_uuid_and_variant_only);
+    tcase_add_test(cases, test_metadata_serves__objects_that_were_there_when_it_was_read);
     tcase_add_test(cases, test_metadata_find__the_same_before_and_after_the_index);
     tcase_add_test(cases, test_metadata_from_draft__takes_all_and_scans_nothing);
     tcase_add_test(cases, test_metadata__many_threads_make_the_late_parts);
