@@ -7,7 +7,7 @@
 
 enum {
     ROUNDS_MAX = 64,
-    PROPERTIES_MAX = 1 << 20, /* bytes of text: they are read whole with each look at a namespace */
+    PROPERTIES_MAX = 8 << 20, /* bytes of text: they are read whole with each look at a namespace */
 };
 
 /* A namespace's properties are small and read rarely; a tree is the plain way to change them. */
