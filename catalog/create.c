@@ -68,43 +68,48 @@ static struct str schema_text(struct arena *a, const json_t *schema)
     return arena_printf(a, "%.*s\n}", STR_ARG(text));
 }
 
-static bool is_in(const json_t *type, struct str path);
-
-/* Is it the part of that name and type, or something in it? */
-static bool is_part(struct str name, const json_t *type, struct str path)
+static struct str put_name(json_t *names, struct arena *a, struct str above, struct str name)
 {
-    if (!str_starts(path, name) || (path.n > name.n && path.p[name.n] != '.'))
-        return false;
-    return path.n == name.n || is_in(type, str_sub(path, name.n + 1, path.n));
+    struct str full = above.n ? arena_printf(a, "%.*s.%.*s", STR_ARG(above), STR_ARG(name)) : name;
+    json_object_set_new(names, full.p, json_true());
+    return full;
 }
 
-/* What lies in a list's or map's struct may be named without the "element" or "value" before it. */
-static bool is_content(const char *name, const json_t *type, struct str path)
+/* The short names of all columns: what lies in a list's or map's struct is named without the
+ * "element" or "value" before it (Java's TypeUtil.indexByName). */
+static void put_names(json_t *names, struct arena *a, const json_t *type, struct str above)
 {
-    bool has_fields = json_is_array(json_object_get(type, "fields"));
-    return (has_fields && is_in(type, path)) || (type && is_part(str_from(name), type, path));
-}
-
-/* Does a short name, or a full one, lead to a column in that schema or nested type? */
-static bool is_in(const json_t *type, struct str path)
-{
+    static const char *const inner[] = {"element", "key", "value"};
     size_t i;
     json_t *f;
     json_array_foreach(json_object_get(type, "fields"), i, f)
     {
-        if (is_part(json_text(json_object_get(f, "name")), json_object_get(f, "type"), path))
-            return true;
+        struct str name = put_name(names, a, above, json_text_at(f, "name"));
+        put_names(names, a, json_object_get(f, "type"), name);
     }
-    const json_t *key = json_object_get(type, "key");
-    return is_content("element", json_object_get(type, "element"), path) ||
-           is_content("value", json_object_get(type, "value"), path) ||
-           (key && is_part(STR("key"), key, path));
+    for (i = 0; i < ARRAY_LEN(inner); i++) {
+        const json_t *of = json_object_get(type, inner[i]);
+        if (!of)
+            continue;
+        struct str name = put_name(names, a, above, str_from(inner[i]));
+        bool short_of_it = json_object_get(of, "fields") && strcmp(inner[i], "key") != 0;
+        put_names(names, a, of, short_of_it ? above : name);
+    }
+}
+
+static const json_t *short_names(struct arena *a, const json_t *schema)
+{
+    json_t *names = json_hold(a, json_object());
+    put_names(names, a, schema, STR(""));
+    return names;
 }
 
 static bool check_metrics_columns(
     struct draft *d, const struct schema *s, const json_t *tree, struct err *err)
 {
     static const char prefix[] = "write.metadata.metrics.column.";
+    AUTO(arena_free) struct arena *a = arena_new();
+    const json_t *names = NULL;
     const char *key;
     json_t *v;
     json_object_foreach(d->head.properties, key, v)
@@ -113,7 +118,10 @@ static bool check_metrics_columns(
         if (!str_starts(name, str_from(prefix)))
             continue;
         struct str column = str_sub(name, sizeof(prefix) - 1, name.n);
-        if (!schema_field_by_name(s, column) && !is_in(tree, column))
+        if (schema_field_by_name(s, column))
+            continue;
+        names = names ? names : short_names(a, tree);
+        if (!json_object_get(names, column.p))
             return err_set(err, ERR_VALIDATION,
                 "Invalid metrics config, could not find column %.*s from table prop %s in schema "
                 "%.*s",

@@ -17,8 +17,7 @@ enum {
     REFUSED_US = 5000000,
     REFUSED_MAX = 64, /* that are waited for */
     PIECE = 16384,
-    PIECES = 64,     /* read in a turn */
-    BODY_BYTES = 98, /* of the answer to those who are too slow */
+    PIECES = 64, /* read in a turn */
 };
 
 bool peers_open(struct peers *ps, const struct config *conf, struct err *err)
@@ -149,7 +148,7 @@ static void give_up(struct peer *p)
     if (p->call)
         err_set(&p->call->err, ERR_TIMEOUT, "The request did not arrive in time");
     if (p->call && call_is_head(p->call))
-        n -= BODY_BYTES;
+        n = (size_t)(strstr(answer, "\r\n\r\n") + 4 - answer);
     if (p->patience != PATIENT_IDLE)
         (void)send(p->fd, answer, n, MSG_NOSIGNAL | MSG_DONTWAIT);
     shutdown(p->fd, SHUT_RDWR);
