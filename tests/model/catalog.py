@@ -326,8 +326,8 @@ class Catalog:
     def commit(self, ident, body, create, request, seen):
         draft, base = self.begin(ident, body, create)
         if not base:
-            draft.finish()
             draft.check_named(draft.t["location"])
+            draft.finish()
             self.check_unique(draft.t)
             file = self.choose(draft.t, seen, 0)
             self.check_unique(draft.t)
@@ -358,9 +358,9 @@ class Catalog:
         return draft, base
 
     def end(self, draft, base):
-        draft.finish() if base.kind == "table" else draft.finish(base.document)
         if base.kind == "table":
             draft.check_named(base.location, draft.t["location"])
+        draft.finish() if base.kind == "table" else draft.finish(base.document)
         if draft.t["location"] != base.location:
             for other in self.objects.values():
                 need(other is base or not overlap(draft.t["location"], other.location), ARGUMENT)
@@ -450,8 +450,8 @@ class Catalog:
             if base:
                 self.end(draft, base)
             else:
-                draft.finish()
                 draft.check_named(draft.t["location"])
+                draft.finish()
         fresh = [d for d, base in written.values() if not base]
         for n, draft in enumerate(fresh):
             self.check_unique(draft.t)
