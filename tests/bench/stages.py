@@ -178,6 +178,8 @@ class Stages:
             data.register(side, "seed", 8)
             data.new_namespace(side, "many")
             data.crowd(side.server, "many", 0, tables - 1, "seed")
+            data.new_namespace(side, "thousand")
+            data.crowd(side.server, "thousand", tables, tables + 999, "seed")
         self.side = self.grown[tables]
         return self.side
 

@@ -113,12 +113,9 @@ TARGETS = (
     Target("signed request: µs of the server's CPU", 60, lambda r: row(r, "sign")["own"]),
     Target("10,000 tables with keys: MB kept", KEYS_MB, lambda r: r["keys"]["kept_mb"]),
     Target("10,000 tables with keys: MB of memory", KEYS_MB * 1.5, lambda r: r["keys"]["grown_mb"]),
-    Target("load among 10,000 tables to one among 100", 1.1, ratio("load@10k", "load@100")),
-    Target("load among 1,000,000 tables to one among 100", 1.15, ratio("load@1m", "load@100")),
-    Target("commit among 10,000 tables to one among 100", 1.1, ratio("commit@10k", "commit@100")),
-    Target("commit among 1,000,000 tables to one among 100", 1.15, ratio("commit@1m", "commit@100")),
-    Target("create among 1,000,000 tables to one among 100", 1.15, ratio("create@1m", "create@100")),
-    Target("page among 1,000,000 tables to one among 100", 1.2, ratio("page@1m", "page@100")),
+    *(Target(f"{name} among {count} tables to one among 100", most, ratio(f"{name}@{word}", f"{name}@100"))
+      for name in ("load", "refs", "304", "exists", "list", "page", "create", "commit", "transaction")
+      for word, count, most in (("10k", "10,000", 1.1), ("1m", "1,000,000", 1.15))),
     Target("idle memory, MB", 20, footprint("postgresql", "idle_mb")),
     Target("memory after the runs with default settings, MB", 64, footprint("rss_after_mb")),
     Target("an idle connection, KB", 24, footprint("postgresql", "connection_kb")),

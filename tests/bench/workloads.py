@@ -89,12 +89,20 @@ def growth(n):
     word = {100: "100", 10_000: "10k", 1_000_000: "1m"}[n]
     common = {"stage": "growth", "crowd": n, "long": n > 10_000}
     one = {"tables": n, "pick": "random", **common}
+    own = {"tables": TABLES, **common}
+    long = common | {"long": True}
     return (
         Row("growth", f"load@{word}", **reading("", path=MANY + "/table_{n}", **one)),
         Row("growth", f"load-zipf@{word}", **reading("", path=MANY + "/table_{n}", **one | {"pick": "zipf", "long": True})),
-        Row("growth", f"commit@{word}", Load((commit(TABLE + "small-{n}"),), 8, TABLES), tidy=True, **common),
-        Row("growth", f"create@{word}", Load((create("many"),), 8), tidy=True, **common),
+        Row("growth", f"refs@{word}", **reading("", path=MANY + "/table_{n}?snapshots=refs", **one)),
+        Row("growth", f"304@{word}", **reading("small-{n}", tagged=TABLE + "small-{n}", status=304, **own)),
+        Row("growth", f"exists@{word}", Load((Request("HEAD", MANY + "/table_{n}"),), 32, n, "random"),
+            ("answer", "lookup"), status=204, **common),
+        Row("growth", f"list@{word}", Load((get("{base}/namespaces/thousand/tables"),), 8), **long),
         Row("growth", f"page@{word}", Load((get(MANY + "?pageToken=&pageSize=100"),), 8), **common),
+        Row("growth", f"create@{word}", Load((create("many"),), 8), tidy=True, **common),
+        Row("growth", f"commit@{word}", Load((commit(TABLE + "small-{n}"),), 8, TABLES), tidy=True, **common),
+        Row("growth", f"transaction@{word}", Load((transaction(range(8)),), 1), tidy=True, **long),
     )
 
 
@@ -122,6 +130,7 @@ ROWS = (
     Row("W4", "304-nine-in-ten", Load((get(TABLE + "small-0", tagged=TABLE + "small-0", weight=9),
                                        get(TABLE + "small-0"))), ("answer", "lookup")),
     Row("W4", "exists", Load((Request("HEAD", TABLE + "small-0"),)), ("answer", "lookup"), status=204),
+    Row("W4", "exists-50m", Load((Request("HEAD", TABLE + "huge"),)), ("answer", "lookup"), status=204, long=True),
 
     Row("W5", "refs-10k", **reading("small-0", path=TABLE + "small-0?snapshots=refs", long=True)),
     Row("W5", "refs-1m", **reading("large-0", path=TABLE + "large-0?snapshots=refs", peers=True)),
