@@ -203,8 +203,9 @@ def api_tsan(run):
 
 
 def fault(run):
-    """These stop and freeze services, so the suite's shared ones are only a place for databases."""
-    pytest(run, "tests/fault", "faults", "--ignore=tests/fault/test_s3_stub.py", limit=300,
+    """These stop and freeze services, so the suite's shared ones are only a place for databases. Much of their time
+    goes by in waiting."""
+    pytest(run, "tests/fault", "faults", "--ignore=tests/fault/test_s3_stub.py", "-n", "2", "--dist", "worksteal", limit=300,
            env=run.postgres().environment() | run.seaweed().environment())
 
 
@@ -243,7 +244,7 @@ def fuzz(run):
         found.mkdir()
         words = [f"-dict={source / 'json.dict'}"] if name in READ_JSON else []
         run.test(f"{name} short run", [
-            target, *words, "-max_total_time=8", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1",
+            target, *words, "-max_total_time=6", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1",
             f"-artifact_prefix={found}/", found, *known], env=env, cwd=found, timeout=120)
 
 
