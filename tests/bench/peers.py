@@ -35,6 +35,11 @@ class Peer(Side):
     def about(self):
         return {"version": self.version, "idle_mb": round(self.idle_mb), "rss_mb": round(self.rss_mb)}
 
+    def ready(self, rows, warm):
+        say(f"  tables of {self.name}")
+        self.fill(rows)
+        self.warm = min(self.warm, warm)
+
     def fill(self, rows):
         """The tables that the rows ask for, made as any client would."""
         data.new_namespace(self, "bench")
@@ -65,9 +70,40 @@ class Peer(Side):
             if seen["refused"]:
                 say(f"  {self.name}: {seen['statuses']}")
             return seen
-        except (SystemExit, urllib.error.HTTPError) as error:
+        except (SystemExit, OSError) as error:
             say(f"  {self.name}: {error}")
             return None
+
+
+class Started:
+    """A peer that runs here. One that ends by itself is started anew, with new tables, and misses that round."""
+
+    def __init__(self, name, folder, database, *rows_and_warm):
+        self.name = name
+        self.place = folder, database
+        self.wanted = rows_and_warm
+        self.stack = contextlib.ExitStack()
+        self.starts = self.rss_mb = 0
+
+    def open(self):
+        self.stack.close()
+        self.starts += 1
+        folder, database = self.place
+        own = folder / f"{self.name}-{self.starts}"
+        own.mkdir()
+        self.peer, self.process = self.stack.enter_context(STARTED[self.name](own, database))
+        self.peer.ready(*self.wanted)
+
+    def try_measure(self, load, seconds):
+        seen = self.peer.try_measure(load, seconds)
+        self.rss_mb = max(self.rss_mb, self.peer.rss_mb)
+        if not seen and self.process.poll() is not None:
+            say(f"  {self.name} has ended by itself and is started anew")
+            self.open()
+        return seen
+
+    def about(self):
+        return self.peer.about() | {"rss_mb": round(self.rss_mb), "starts": self.starts}
 
 
 def given(text):
@@ -86,14 +122,14 @@ def open_all(options, folder, database, rows):
     rows = [row for row in rows if row.peers]
     with contextlib.ExitStack() as stack:
         found = [given(text) for text in options.peer]
-        for name in filter(None, options.peers.split(",")):
-            found.append(stack.enter_context(STARTED[name](folder, database)))
         if options.against:
             found.append(stack.enter_context(another_build(options.against, database)))
         for peer in found:
-            say(f"  tables of {peer.name}")
-            peer.fill(rows)
-            peer.warm = min(peer.warm, options.warm)
+            peer.ready(rows, options.warm)
+        for name in filter(None, options.peers.split(",")):
+            found.append(Started(name, folder, database, rows, options.warm))
+            stack.callback(found[-1].stack.close)
+            found[-1].open()
         yield found
 
 
@@ -160,18 +196,18 @@ def reference(folder, database):
     from stages import leader_of
     path, port, own = reference_classes(), free_ports(1), PostgresDatabase(database.uri)
     uri = urllib.parse.urlsplit(own.uri)
-    warehouse = folder / "reference"
+    warehouse = folder / "warehouse"
     warehouse.mkdir()
     env = {"CATALOG_URI": f"jdbc:postgresql://{uri.hostname}:{uri.port}{uri.path}", "CATALOG_JDBC_USER": uri.username,
            "CATALOG_JDBC_PASSWORD": uri.password, "CATALOG_WAREHOUSE": f"file:{warehouse}"}
     try:
         with running(["java", "-Xmx1g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-cp", path,
-                      "org.apache.iceberg.rest.Reference", port], folder / "reference.log", env) as process:
+                      "org.apache.iceberg.rest.Reference", port], folder / "log", env) as process:
             root = f"http://127.0.0.1:{port}"
             ready(root, process, "the reference server")
             version = next(word for word in path.split("/") if word.startswith("iceberg-core-")).partition(".jar")[0]
             yield Peer("reference", root, [process.pid], leader_of(database),
-                       version=f"{version}, JdbcCatalog, -Xmx1g", warm=15)
+                       version=f"{version}, JdbcCatalog, -Xmx1g", warm=15), process
     finally:
         own.drop()
 
@@ -181,21 +217,21 @@ def seaweedfs(folder, database):
     """Store and catalog in one process, which keeps both itself."""
     import boto3
     weed, port = os.environ["FIRN_TEST_WEED"], free_ports(9)
-    data_folder = folder / "weed-peer"
+    data_folder = folder / "data"
     data_folder.mkdir()
     ports = {"s3.port": 0, "s3.port.grpc": 1, "master.port": 2, "master.port.grpc": 3, "filer.port": 4, "filer.port.grpc": 5,
              "volume.port": 6, "volume.port.grpc": 7, "s3.port.iceberg": 8}
     command = [weed, "server", f"-dir={data_folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false",
                "-master.volumeSizeLimitMB=64", "-volume.max=100", "-volume.preStopSeconds=0", "-filer", "-s3",
                "-s3.port.lance=0", *(f"-{name}={port + at}" for name, at in ports.items())]
-    with running(command, folder / "weed-peer.log", {"AWS_EC2_METADATA_DISABLED": "true"}) as process:
+    with running(command, folder / "log", {"AWS_EC2_METADATA_DISABLED": "true"}) as process:
         root = f"http://127.0.0.1:{port + 8}"
         ready(root, process, "SeaweedFS")
         s3 = boto3.client("s3tables", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1",
                           aws_access_key_id="any", aws_secret_access_key="any")
         s3.create_table_bucket(name="bench")
         version = subprocess.run([weed, "version"], capture_output=True, text=True).stdout.split("\n")[0].removeprefix("version ")
-        yield Peer("seaweedfs", root, [process.pid], warehouse="bench", version=f"{version}, its own store", warm=5)
+        yield Peer("seaweedfs", root, [process.pid], warehouse="bench", version=f"{version}, its own store", warm=5), process
 
 
 STARTED = {"reference": reference, "seaweedfs": seaweedfs}
