@@ -3,6 +3,8 @@
 import dataclasses
 import typing
 
+from explained import AMONG
+
 
 @dataclasses.dataclass(frozen=True)
 class Target:
@@ -113,7 +115,7 @@ TARGETS = (
     Target("signed request: µs of the server's CPU", 60, lambda r: row(r, "sign")["own"]),
     Target("10,000 tables with keys: MB kept", KEYS_MB, lambda r: r["keys"]["kept_mb"]),
     Target("10,000 tables with keys: MB of memory", KEYS_MB * 1.5, lambda r: r["keys"]["grown_mb"]),
-    *(Target(f"{name} among {count} tables to one among 100", most, ratio(f"{name}@{word}", f"{name}@100"))
+    *(Target(AMONG.format(name, count), most, ratio(f"{name}@{word}", f"{name}@100"))
       for name in ("load", "refs", "304", "exists", "list", "page", "create", "commit", "transaction")
       for word, count, most in (("10k", "10,000", 1.1), ("1m", "1,000,000", 1.15))),
     Target("idle memory, MB", 20, footprint("postgresql", "idle_mb")),
