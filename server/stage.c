@@ -125,7 +125,6 @@ static size_t body_limit(const struct call *c)
 
 bool stage_head(struct call *c)
 {
-    c->deadline_us = c->begun_us + c->server->conf->request_timeout;
     TRY(find_op(c));
     c->body_limit = body_limit(c);
     TRY(find_warehouse(c));

@@ -141,6 +141,8 @@ static enum http_next submit(struct call *c)
     c->task = (struct exec_task){
         .run = run_slow, .done = answer, .refuse = refuse_slow, .key = key_of(c)};
     c->submitted_us = clock_mono_us();
+    /* However slowly the body came in. */
+    c->deadline_us = c->submitted_us + c->server->conf->request_timeout;
     switch (exec_submit(c->server->exec, &c->task)) {
     case EXEC_TAKEN:
         return HTTP_WAIT;

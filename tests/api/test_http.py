@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from firn_client import SLOWNESS, Api, eventually, ns_path, simple, table_path
+from firn_client import SLOWNESS, Api, eventually, ns_path, set_properties, simple, table_path
 from firn_server import Server
 from wire import BODY, GET, REFUSED, REFUSED_BY_LIBRARY, SMUGGLED, Wire, error, refused, smuggling
 
@@ -462,6 +462,24 @@ def test_slow_heads_and_bodies_are_ended(impatient):
                 error(wire.answer(), 408)
                 assert wire.closed()
     after(impatient)
+
+
+def test_a_change_has_its_time_behind_its_last_byte():
+    """A body may come in as slowly as FIRN_BODY_TIMEOUT allows: FIRN_REQUEST_TIMEOUT begins then."""
+    with Server(env={"FIRN_REQUEST_TIMEOUT": str(SLOWNESS)}) as firn:
+        api = Api(firn)
+        table = api.table(api.new_namespace())
+        body = json.dumps({"updates": [set_properties(a="b")]})
+
+        def slowly():
+            with Wire(firn) as wire:
+                wire.send(f"POST {table.path} HTTP/1.1\r\nHost: h\r\nContent-Length: {len(body)}\r\n\r\n", body[:9])
+                time.sleep(1.2 * SLOWNESS)
+                wire.send(body[9:])
+                return wire.answer()[0]
+
+        assert any(slowly() == 200 for _ in range(5))
+        api.close()
 
 
 def test_clients_that_go_away(impatient):
