@@ -14,6 +14,7 @@
 #include "head.h"
 #include "log.h"
 #include "metric.h"
+#include "repeat.h"
 
 enum {
     /* Of a connection, for the head of a request (a bearer token has up to 16 KB) and that of the
@@ -240,10 +241,10 @@ static bool fits(struct http *h, struct call *c, size_t n)
         return err_set(&c->err, ERR_TOO_LARGE,
             "Request body is too large: at most %zu bytes are accepted here", c->body_limit);
     }
-    if (h->body_bytes + n > h->body_bytes_max + c->body_held)
-        return err_set(&c->err, c->op && c->op->mutates ? ERR_BUSY : ERR_UNAVAILABLE,
-            "Too many large requests are being received, try again");
-    return true;
+    bool refuse = c->op && c->op->mutates && !repeat_keyed(c); /* as stage.c has it */
+    return h->body_bytes + n <= h->body_bytes_max + c->body_held ||
+           err_set(&c->err, refuse ? ERR_BUSY : ERR_UNAVAILABLE,
+               "Too many large requests are being received, try again");
 }
 
 static enum MHD_Result on_head(

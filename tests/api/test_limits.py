@@ -1,13 +1,16 @@
 """Bad and very large input: a clear 4xx, nothing written, memory bounded."""
 
+import contextlib
 import socket
 
 import pytest
 
 from firn_client import SLOWNESS, Api, in_parallel, ns_path, set_properties, simple, struct
 from firn_server import Server
+from wire import Wire, error
 
 LIMIT = 32 * 1024 * 1024
+POST = "POST /v1/namespaces HTTP/1.1\r\nHost: h"
 
 
 def routes_with_a_body(ns, table):
@@ -141,6 +144,30 @@ def test_many_large_bodies_at_once(server, api, ns):
     assert set(statuses) <= {404, 429}, statuses
     assert server.rss_kb() - before < 800_000
     api.load(ns, "t").ok()
+
+
+def test_no_room_for_large_bodies():
+    """A change is refused with 429; with a key it is 503, since an earlier copy of it may have been carried out."""
+    with Server(env={"FIRN_BODY_LIMIT": "64k", "FIRN_WORKERS": "1", "FIRN_BODY_TIMEOUT": "3600"}) as firn, \
+            contextlib.ExitStack() as wires:
+        for _ in range(4):
+            wires.enter_context(Wire(firn)).send(POST, "\r\nContent-Length: 65536\r\n\r\n", " " * 65000)
+
+        def refused(*headers):
+            """Once all of that is read. What is only announced takes no room."""
+            head = "\r\n".join((POST, "Content-Length: 60000", "Expect: 100-continue", *headers, "\r\n"))
+            for _ in range(1000):
+                with Wire(firn) as wire:
+                    wire.send(head)
+                    got = wire.answer()
+                    if got[0] != 100:
+                        return got
+            return got
+
+        error(refused(), 429, "SlowDownException")
+        keyed = refused("Idempotency-Key: k")
+        error(keyed, 503, "SlowDownException")
+        assert keyed[1]["retry-after"]
 
 
 @pytest.mark.parametrize("name,value", [
