@@ -24,6 +24,7 @@ static void pool_init(struct pool *p, unsigned max)
 {
     p->max = max;
     p->idle = xcalloc(max, sizeof(void *));
+    thread_cond_init(&p->freed);
 }
 
 static struct sql *sql_new(const struct sql_conf *conf, const struct driver *driver)
@@ -37,7 +38,6 @@ static struct sql *sql_new(const struct sql_conf *conf, const struct driver *dri
     s->conf.database = s->database;
     s->arena = arena_new();
     pthread_mutex_init(&s->mutex, NULL);
-    thread_cond_init(&s->freed);
     batch_init(&s->swaps);
     batch_init(&s->inserts);
     pool_init(&s->pools[DB_READ], pool);
@@ -82,11 +82,11 @@ void sql_close(struct sql **sp)
         close_idle(s, &s->pools[i]);
         assert(s->pools[i].open_n == 0);
         xfree(s->pools[i].idle);
+        pthread_cond_destroy(&s->pools[i].freed);
     }
     s->driver->close(&s->home);
     batch_fini(&s->swaps);
     batch_fini(&s->inserts);
-    pthread_cond_destroy(&s->freed);
     pthread_mutex_destroy(&s->mutex);
     arena_free(&s->arena);
     xfree(s->database);
@@ -137,7 +137,7 @@ static bool wait_for_turn(struct sql *s, struct pool *p, struct db **out)
     struct timespec t = thread_until(until);
 
     while (p->idle_n == 0 && p->open_n == p->max)
-        if (pthread_cond_timedwait(&s->freed, &s->mutex, &t) == ETIMEDOUT)
+        if (pthread_cond_timedwait(&p->freed, &s->mutex, &t) == ETIMEDOUT)
             break;
     if (p->idle_n > 0) {
         *out = p->idle[--p->idle_n];
@@ -154,7 +154,7 @@ static void forget(struct sql *s, struct pool *p)
 {
     pthread_mutex_lock(&s->mutex);
     p->open_n--;
-    pthread_cond_broadcast(&s->freed);
+    pthread_cond_broadcast(&p->freed);
     pthread_mutex_unlock(&s->mutex);
 }
 
@@ -232,7 +232,7 @@ void sql__give(struct sql *s, struct db **dbp)
         close_idle(s, p);
     }
     pthread_mutex_unlock(&s->mutex);
-    pthread_cond_signal(&s->freed);
+    pthread_cond_signal(&p->freed);
     if (!db)
         return;
     sql__disconnect(s, &db);

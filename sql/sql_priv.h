@@ -15,6 +15,7 @@
 struct pool {
     struct db **idle;
     unsigned idle_n, open_n, max;
+    pthread_cond_t freed; /* one of them */
 };
 
 /* batch.c: who waits to make a change together with others. */
@@ -32,7 +33,6 @@ struct sql {
     struct arena *arena;
     struct str name;
     pthread_mutex_t mutex; /* guards what follows */
-    pthread_cond_t freed;
     struct pool pools[DB_ROLES];
     unsigned lost_n; /* closed because they broke: the next ones opened are reconnects */
     struct batch swaps, inserts;

@@ -1,8 +1,10 @@
 /* Many at once: what must be decided once is decided once, on both engines. */
 #include "fixture.h"
+#include "sql_priv.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 enum { THREADS = 6, ROUNDS = 12 };
 
@@ -282,6 +284,76 @@ START_TEST(test_race__renames_to_one_name_have_one_winner)
 }
 END_TEST
 
+/* --- connections --- */
+
+enum { READERS = 8 }; /* as many as a fixture's pool has */
+
+struct waiting {
+    struct sql *s;
+    enum db_role role;
+    struct db *db;
+    struct err err;
+    pthread_t thread;
+    atomic_bool over;
+};
+
+static void *wait_for_one(void *arg)
+{
+    struct waiting *w = arg;
+
+    if (!sql__take(w->s, w->role, &w->db, &w->err))
+        w->db = NULL;
+    atomic_store(&w->over, true);
+    return NULL;
+}
+
+static void begin_to_wait(struct waiting *w, struct sql *s, enum db_role role)
+{
+    *w = (struct waiting){.s = s, .role = role};
+    pthread_create(&w->thread, NULL, wait_for_one, w);
+    usleep(20000); /* the first is to wait before the second */
+}
+
+static void end_of(struct waiting *w)
+{
+    pthread_join(w->thread, NULL);
+    sql__give(w->s, &w->db);
+}
+
+/* The only writer's connection is given back while somebody has waited longer for a reader's. */
+static bool writer_is_first(struct fixture *f)
+{
+    struct db *readers[READERS], *writer;
+    struct waiting read, write;
+
+    for (int i = 0; i < READERS; i++)
+        ck_ok(f, sql__take(f->s, DB_READ, &readers[i], &f->err));
+    ck_ok(f, sql__take(f->s, DB_WRITE, &writer, &f->err));
+    begin_to_wait(&read, f->s, DB_READ);
+    begin_to_wait(&write, f->s, DB_WRITE);
+    sql__give(f->s, &writer);
+    end_of(&write);
+    bool first = !atomic_load(&read.over);
+    for (int i = 0; i < READERS; i++)
+        sql__give(f->s, &readers[i]);
+    end_of(&read);
+    return first;
+}
+
+/* Else it is when who waits for the other has waited in vain. */
+START_TEST(test_race__a_connection_goes_to_those_who_wait_for_it)
+{
+    struct fixture f;
+    bool first = false;
+
+    fixture_open(&f, 0);
+    for (int i = 0; i < 5 && !first; i++)
+        first = writer_is_first(&f);
+    ck_assert(first);
+    fixture_close(&f);
+}
+END_TEST
+
 static void add(TCase *tc)
 {
     int n = engines();
@@ -294,6 +366,7 @@ static void add(TCase *tc)
     tcase_add_loop_test(tc, test_race__swaps_of_two_objects_do_not_deadlock, 0, n);
     tcase_add_loop_test(tc, test_race__a_namespace_is_dropped_or_filled, 0, n);
     tcase_add_loop_test(tc, test_race__renames_to_one_name_have_one_winner, 0, n);
+    tcase_add_test(tc, test_race__a_connection_goes_to_those_who_wait_for_it);
 }
 
 int main(void)
