@@ -143,6 +143,12 @@ static void keep_changes(struct arena *a, const struct caller *by, const struct 
     by->idem->answer = dump(a, all);
 }
 
+static void release(void *a)
+{
+    struct arena *mine = a;
+    arena_free(&mine);
+}
+
 bool ns_update(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
     const json_t *body, struct ns_changes *out, struct err *err)
 {
@@ -155,16 +161,20 @@ bool ns_update(struct arena *a, struct catalog *c, const struct caller *by, stru
             STR_ARG(both));
     TRY(check_location(a, c, updates, "/updates", err));
     struct sql_change change = catalog__change(a, by, (struct str){0}, (struct str){0});
+    /* A try may take many megabytes; what the last one made is told. */
+    struct arena *one = arena_hold(a, arena_new(), release);
     for (unsigned round = 0; round < ROUNDS_MAX; round++) {
         struct sql_ns *row;
-        if (!sql_ns_get(a, c->sql, c->warehouse.id, ns, &row, err))
+        arena_reset(one);
+        if (!sql_ns_get(one, c->sql, c->warehouse.id, ns, &row, err))
             return catalog__change_failed(err);
         if (!row)
             return catalog__no_such_namespace(a, ns, err);
-        struct str after = dump(a, properties_changed(a, row->properties, removals, updates, out));
+        struct str after =
+            dump(one, properties_changed(one, row->properties, removals, updates, out));
         bool swapped;
         TRY(check_size(after, row->properties, err));
-        keep_changes(a, by, out);
+        keep_changes(one, by, out);
         if (!sql_ns_set_properties(
                 c->sql, c->warehouse.id, row->id, row->version, after, &change, &swapped, err))
             return catalog__change_failed(err);

@@ -3,8 +3,8 @@ process can read; whatever it may not is refused."""
 
 import pytest
 
-from firn_client import (Api, add_snapshot, assert_uuid, field, ns_path, order, set_properties, set_ref, simple, spec,
-                         struct, table_path)
+from firn_client import (Api, add_snapshot, assert_uuid, field, in_parallel, ns_path, order, set_properties, set_ref,
+                         simple, spec, struct, table_path)
 from firn_server import Server
 
 COLUMNS = 10_000
@@ -88,6 +88,14 @@ def test_properties_of_a_namespace(api, memory):
     assert post(api, change, {"removals": list(first)}).ok().json["removed"] == list(first)
     assert api.get(ns_path(ns)).ok().json["properties"] == {}
     assert memory.peak() < 200
+
+
+def test_properties_of_a_namespace_that_all_change(api, memory):
+    """Sixteen requests at once get in each other's way: each holds one try, however many it made."""
+    ns = api.new_namespace({f"k{i}": "x" * 1_000_000 for i in range(2)})
+    answers = in_parallel(16, lambda i: api.post(f"{ns_path(ns)}/properties", {"updates": {f"n{i}": ""}}))
+    assert {a.status for a in answers} <= {200, 429}
+    assert memory.peak() < 220
 
 
 def test_refs(api):
