@@ -262,10 +262,11 @@ def test_connections_beyond_the_limit(servers, tmp_path):
 
 def turned_away(front):
     """What a client is told when nothing was done, then the connection ends."""
-    for method, body, status in (("GET", None, 503), ("HEAD", None, 503), ("POST", b"{}", 429), ("DELETE", None, 429),
-                                 ("POST", b" " * 10_000, 429)):
+    for method, body, status, key in (("GET", None, 503, {}), ("HEAD", None, 503, {}), ("POST", b"{}", 429, {}),
+                                      ("DELETE", None, 429, {}), ("POST", b" " * 10_000, 429, {}),
+                                      ("POST", b"{}", 503, {"Idempotency-Key": "k"})):
         connection = http.client.HTTPConnection(*front.host_port, timeout=20 * SLOWNESS)
-        connection.request(method, "/v1/namespaces", body)
+        connection.request(method, "/v1/namespaces", body, key)
         got = connection.getresponse()
         text = got.read()
         assert got.status == status and int(got.headers["Retry-After"]) >= 1, (method, got.status)
