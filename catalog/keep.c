@@ -87,5 +87,6 @@ bool keep_prune(struct catalog *c, struct str holder, int64_t change_ms, struct 
         return true;
     TRY(prune_answers(c, err));
     TRY(prune_changes(c, change_ms, err));
+    TRY(sql_lease_prune(c->sql, c->warehouse.id, err));
     return sql_lease_give(c->sql, c->warehouse.id, STR("prune"), holder, err);
 }

@@ -5,17 +5,22 @@
 
 #include "arena.h"
 #include "cache.h"
+#include "clock.h"
+#include "digest.h"
 #include "folders.h"
 #include "json.h"
 #include "log.h"
 #include "metric.h"
 #include "object_priv.h"
+#include "sql_keep.h"
 #include "sql_survey.h"
 #include "sql_sweep.h"
 #include "token.h"
 #include "update_priv.h"
 
-enum { NEAR_MAX = 20 };
+/* A lease outlives the deletion by more than any request lasts: one that read the file before still
+ * finds it. */
+enum { NEAR_MAX = 20, LEASE_MS = 15 * 60000, DELETE_US = 60000000 };
 
 static void leave(const struct act *act, const struct leftover *file)
 {
@@ -212,11 +217,23 @@ static bool ask_makers(struct batch *b)
 /* -- Deleting -----------------------------------------------------------------------------------
  */
 
-static bool delete_one(struct catalog *c, struct str uri)
+struct str leftover_lease(struct arena *a, struct str uri)
+{
+    struct location at;
+    struct err ignored;
+    if (!location_identity(a, uri, &at, &ignored))
+        at = (struct location){STR(""), uri};
+    const struct str parts[] = {at.authority, at.path};
+    return digest_sha256_text(a, parts, ARRAY_LEN(parts));
+}
+
+static bool delete_one(struct catalog *c, struct str uri, int64_t until_us)
 {
     struct err err = {0};
     cache_drop(&c->cached, uri);
-    if (store_delete(c->store, uri, &err)) {
+    if (clock_mono_us() > until_us)
+        (void)err_set(&err, ERR_UNAVAILABLE, "it took too long");
+    else if (store_delete(c->store, uri, &err)) {
         metric_add(METRIC_leftover_files_total, 1);
         return true;
     }
@@ -224,23 +241,50 @@ static bool delete_one(struct catalog *c, struct str uri)
     return false;
 }
 
-/* Somebody may have registered one of them. */
+static size_t all_stay(const struct batch *b)
+{
+    log_write(LOG_WARN, "leftover", "%zu files stay: %s%s", b->n, ERR_ALL(b->err));
+    return 0;
+}
+
+/* Somebody may register one of them. Who did so before the leases were taken is seen, and who comes
+ * later is refused. */
+static size_t delete_unnamed(struct batch *b, const struct str *uris, size_t n)
+{
+    struct catalog *c = b->c;
+    int64_t until_us = clock_mono_us() + DELETE_US;
+    const struct str holder = STR("leftover");
+    struct str leases[SQL_BATCH];
+    bool pointed[SQL_BATCH];
+    size_t deleted = 0;
+    for (size_t i = 0; i < n; i++)
+        leases[i] = leftover_lease(b->a, uris[i]);
+    if (!sql_lease_take_all(c->sql, c->warehouse.id, leases, n, holder, LEASE_MS, b->err) ||
+        !sql_pointed_at(c->sql, uris, n, pointed, b->err))
+        return all_stay(b);
+    for (size_t i = 0; i < n; i++) {
+        struct err ignored = {0};
+        if (!pointed[i])
+            deleted += delete_one(c, uris[i], until_us) ? 1 : 0;
+        else if (!sql_lease_give(c->sql, c->warehouse.id, leases[i], holder, &ignored))
+            err_clear(&ignored);
+    }
+    return deleted;
+}
+
 static size_t delete_batch(struct catalog *c, const struct leftover *files, size_t n)
 {
     AUTO(arena_free) struct arena *a = arena_new();
     struct str uris[SQL_BATCH];
     struct err err = {0};
     struct batch b = {.c = c, .a = a, .files = files, .n = n, .err = &err};
-    size_t deleted = 0;
+    size_t left = 0;
+    if (!ask_folders(&b) || !ask_makers(&b))
+        return all_stay(&b);
     for (size_t i = 0; i < n; i++)
-        uris[i] = files[i].uri;
-    if (!sql_pointed_at(c->sql, uris, n, b.named, &err) || !ask_folders(&b) || !ask_makers(&b)) {
-        log_write(LOG_WARN, "leftover", "%zu files stay: %s%s", n, ERR_ALL(&err));
-        return 0;
-    }
-    for (size_t i = 0; i < n; i++)
-        deleted += !b.named[i] && delete_one(c, uris[i]) ? 1 : 0;
-    return deleted;
+        if (!b.named[i])
+            uris[left++] = files[i].uri;
+    return left > 0 ? delete_unnamed(&b, uris, left) : 0;
 }
 
 void leftovers_delete(struct catalog *c, const struct leftover *files, size_t n, size_t *deleted)

@@ -15,6 +15,9 @@ struct leftovers {
     size_t n;
 };
 
+/* The lease that is taken for a file before it is deleted, and that nobody may hold when the file
+ * is registered. */
+struct str leftover_lease(struct arena *a, struct str uri);
 /* Deletes them, but not what a pointer leads to meanwhile, or another table's metadata names;
  * *deleted: how many went. What could not be deleted, or not be judged, stays. Blocks. */
 void leftovers_delete(struct catalog *c, const struct leftover *files, size_t n, size_t *deleted);

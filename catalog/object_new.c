@@ -3,6 +3,7 @@
 #include "cache.h"
 #include "digest.h"
 #include "folders.h"
+#include "leftover.h"
 #include "object_priv.h"
 #include "part_text.h"
 #include "sql_purge.h"
@@ -198,6 +199,11 @@ bool object__inserted(const struct act *act, const struct sql_new_object *o,
             "Another table or view of this warehouse, live or being purged, has the uuid %.*s "
             "already",
             STR_ARG(o->uuid));
+    case SQL_LEASE_HELD:
+        return err_set(err, ERR_NOT_FOUND,
+            "The metadata file %.*s is being deleted, or was less than a quarter of an hour ago: "
+            "what it belonged to was dropped, or needed it no more",
+            STR_ARG(o->metadata_location));
     case SQL_LOCATION_TAKEN:
     default:
         return location_taken(o->location, err);
@@ -445,6 +451,7 @@ bool object__register(
     TRY(registered_metadata(act, location, &m, err));
     o.uuid = metadata_head(m)->uuid;
     o.metadata_location = location;
+    o.lease = leftover_lease(act->a, location);
     TRY(registered_place(act, m, &o, err));
     if (act->kind == SQL_TABLE)
         note_log(act, m, &o);

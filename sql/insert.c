@@ -87,7 +87,7 @@ static bool insert_alone(struct sql *s, const struct sql_new_object *o, const st
 
 static bool fits_statement(const struct sql *s, const struct sql_new_object *o)
 {
-    return sql__has(s, STMT_OBJECT_INSERT_ONE) && o->ns_id && !o->registered &&
+    return sql__has(s, STMT_OBJECT_INSERT_ONE) && o->ns_id && !o->registered && !o->lease.p &&
            place_folder(&o->place).p;
 }
 

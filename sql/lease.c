@@ -1,4 +1,4 @@
-/* Who may do a background job until when. */
+/* Who may do a background job, or delete a file, until when. */
 #include "sql_priv.h"
 
 bool sql_lease_take(struct sql *s, int64_t warehouse, struct str name, struct str holder,
@@ -19,4 +19,43 @@ bool sql_lease_give(
     const struct param p[] = {number_param(warehouse), text_param(name), text_param(holder)};
 
     return sql__change(s, STMT_LEASE_GIVE, p, NULL, err);
+}
+
+struct taking {
+    const struct str *names;
+    size_t n;
+    struct str holder;
+    int64_t for_ms;
+};
+
+static bool take_all(struct unit *u, void *work, struct err *err)
+{
+    const struct taking *w = work;
+    struct rows rows;
+
+    for (size_t i = 0; i < w->n; i++) {
+        const struct param p[] = {number_param(u->warehouse), text_param(w->names[i]),
+            text_param(w->holder), number_param(w->for_ms)};
+        TRY(unit_exec(u, STMT_LEASE_TAKE, p, &rows, err));
+        if (rows.n == 0)
+            return err_set(err, ERR_DB_RETRY, "Somebody else has a lease");
+    }
+    return true;
+}
+
+bool sql_lease_take_all(struct sql *s, int64_t warehouse, const struct str *names, size_t n,
+    struct str holder, int64_t for_ms, struct err *err)
+{
+    struct taking w = {names, n, holder, for_ms};
+    const struct sql_change by = {.deadline_us = 0};
+    struct unit u = {.s = s, .by = &by, .warehouse = warehouse};
+
+    return sql__unit(&u, take_all, &w, err);
+}
+
+bool sql_lease_prune(struct sql *s, int64_t warehouse, struct err *err)
+{
+    const struct param p[] = {number_param(warehouse)};
+
+    return sql__change(s, STMT_LEASE_PRUNE, p, NULL, err);
 }

@@ -144,6 +144,7 @@ struct sql_new_object {
     struct str uuid, location, metadata_location;
     struct sql_place place;
     const struct sql_registered *registered; /* sql_survey.h; NULL: it was made here */
+    struct str lease; /* nobody may hold it when the object is there; absent: there is none */
 };
 enum sql_insert_result {
     SQL_INSERTED,
@@ -151,6 +152,7 @@ enum sql_insert_result {
     SQL_NAME_TAKEN,     /* *taken_by tells by what */
     SQL_UUID_TAKEN,     /* an object of this warehouse, live or being purged, has this uuid */
     SQL_LOCATION_TAKEN, /* the location is, contains or lies in another object's */
+    SQL_LEASE_HELD,
 };
 MUST bool sql_object_insert(struct sql *s, const struct sql_new_object *o,
     const struct sql_change *by, enum sql_insert_result *out, enum sql_kind *taken_by,

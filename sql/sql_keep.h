@@ -26,10 +26,16 @@ MUST bool sql_idem_prune(
 /* Changes older than that. */
 MUST bool sql_change_prune(
     struct sql *s, int64_t warehouse, int64_t keep_ms, size_t limit, size_t *n, struct err *err);
+/* Leases whose time is over. */
+MUST bool sql_lease_prune(struct sql *s, int64_t warehouse, struct err *err);
 /* Takes or prolongs the right to do a job, by the database's clock. *taken false: another holder
  * has it. */
 MUST bool sql_lease_take(struct sql *s, int64_t warehouse, struct str name, struct str holder,
     int64_t for_ms, bool *taken, struct err *err);
+/* Takes or prolongs all of several in one transaction, waiting for another holder. Inserts that
+ * need one of them free are over by then, or will be refused. */
+MUST bool sql_lease_take_all(struct sql *s, int64_t warehouse, const struct str *names, size_t n,
+    struct str holder, int64_t for_ms, struct err *err);
 /* Before its time is over; nothing happens when it is another's. */
 MUST bool sql_lease_give(
     struct sql *s, int64_t warehouse, struct str name, struct str holder, struct err *err);

@@ -570,6 +570,9 @@ RETURNING until_ms AS until
 -- name: lease_give (warehouse, name, holder) -> name
 DELETE FROM lease WHERE warehouse_id = $1 AND name = $2 AND holder = $3 RETURNING name
 
+-- name: lease_prune (warehouse)
+DELETE FROM lease WHERE warehouse_id = $1 AND until_ms <= now_ms()
+
 -- --- purges -------------------------------------------------------------------------------------
 
 -- name: mark_page (warehouse, after_ms, after, limit) -> id, location, metadata_location, at

@@ -1067,6 +1067,15 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
         .columns = 1,
         .column_names = lease_give_columns,
     },
+    [STMT_LEASE_PRUNE] = {
+        .name = "lease_prune",
+        .text[ENGINE_PG] =
+            "DELETE FROM lease WHERE warehouse_id = $1 AND until_ms <= CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT)",
+        .text[ENGINE_LITE] =
+            "DELETE FROM lease WHERE warehouse_id = $1 AND until_ms <= now_ms()",
+        .params = 1,
+        .columns = 0,
+    },
     [STMT_MARK_PAGE] = {
         .name = "mark_page",
         .text[ENGINE_PG] =

@@ -67,6 +67,7 @@ enum stmt {
     STMT_IDEM_PRUNE, /* warehouse, limit */
     STMT_LEASE_TAKE, /* warehouse, name, holder, for_ms */
     STMT_LEASE_GIVE, /* warehouse, name, holder */
+    STMT_LEASE_PRUNE, /* warehouse */
     STMT_MARK_PAGE, /* warehouse, after_ms, after, limit */
     STMT_MARK_DELETE, /* warehouse, id */
     STMT_LOCATION_LIVE, /* authority, path, low, high */

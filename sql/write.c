@@ -57,6 +57,19 @@ static bool note_folders(
     return true;
 }
 
+/* Who wants to take the lease waits for the end of the transaction; this one is over at once. */
+static bool need_lease(struct unit *u, struct insertion *w, struct err *err)
+{
+    const struct param p[] = {number_param(u->warehouse), text_param(w->o->lease),
+        text_param(STR("insert")), number_param(0)};
+    struct rows rows;
+
+    if (!w->o->lease.p)
+        return true;
+    TRY(unit_exec(u, STMT_LEASE_TAKE, p, &rows, err));
+    return rows.n == 1 || refuse(u, w, SQL_LEASE_HELD);
+}
+
 static bool occupy(struct unit *u, struct insertion *w, int64_t id, struct err *err)
 {
     bool taken;
@@ -66,7 +79,7 @@ static bool occupy(struct unit *u, struct insertion *w, int64_t id, struct err *
         return refuse(u, w, SQL_LOCATION_TAKEN);
     TRY(note_folders(u, w->o, id, err));
     w->result = SQL_INSERTED;
-    return true;
+    return need_lease(u, w, err);
 }
 
 static bool insert_one(

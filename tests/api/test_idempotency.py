@@ -437,17 +437,19 @@ def test_racing_requests_with_one_key(server, api, ns):
 
 
 def test_upkeep_deletes_what_has_expired():
-    """Kept answers after their lifetime, changes after theirs; live ones stay."""
+    """Kept answers after their lifetime, changes after theirs, leases that nobody gave back; live ones stay."""
     with Server(env={"FIRN_IDEMPOTENCY_LIFETIME": "1", "FIRN_CHANGE_RETENTION": "1"}) as firn:
         api, k = Api(firn), key()
         send(api, "POST", "/v1/namespaces", {"namespace": ["a"]}, k).ok()
         api.table("a", "t").append(1, 1)
+        firn.sql("INSERT INTO lease (warehouse_id, name, holder, until_ms) SELECT id, 'job', 'nobody', 1 FROM warehouse")
         deadline = time.monotonic() + 20 * SLOWNESS
         left = None
-        while left != [(0, 0)] and time.monotonic() < deadline:
+        while left != [(0, 0, 0)] and time.monotonic() < deadline:
             time.sleep(0.2)
-            left = firn.sql("SELECT (SELECT count(*) FROM idempotency), (SELECT count(*) FROM change)")
-        assert left == [(0, 0)] and firn.metric("firn_pruned_rows_total") >= 4
+            left = firn.sql("SELECT (SELECT count(*) FROM idempotency), (SELECT count(*) FROM change), "
+                            "(SELECT count(*) FROM lease WHERE name = 'job')")
+        assert left == [(0, 0, 0)] and firn.metric("firn_pruned_rows_total") >= 4
         assert firn.sql("SELECT count(*) FROM lease WHERE until_ms > 9000000000000") == [(0,)]
         assert Table(api, "a", "t").metadata["current-snapshot-id"] == 1
 

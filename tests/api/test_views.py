@@ -441,6 +441,37 @@ def test_drop(api, ns, view):
     api.create_view(ns, view, location=answer["metadata"]["location"]).ok()
 
 
+def test_register_at_once_after_the_drop(api, ns):
+    """Who is first has the file: it stays with the view that was registered, or is as good as gone."""
+    made = []
+    for i in range(30):
+        location = api.create_view(ns, "v").ok().json["metadata-location"]
+        api.drop_view(ns, "v").expect(204)
+        answer = api.register_view(ns, f"r{i}", location)
+        if answer.status == 200:
+            made.append((f"r{i}", location))
+        else:
+            answer.fails(404, "NotFoundException")
+    last = api.create_view(ns, "v").ok().json["metadata-location"]
+    api.drop_view(ns, "v").expect(204)
+    eventually(lambda: not api.store.exists(last))  # files go one after the other
+    for name, location in made:
+        assert api.load_view(ns, name).ok().json["metadata-location"] == location
+
+
+def test_register_of_a_file_that_has_just_gone(api, ns, view):
+    """Though it is there again: a request that read it before it went might come as late."""
+    location = api.load_view(ns, view).ok().json["metadata-location"]
+    text = api.store.read(location)
+    api.drop_view(ns, view).expect(204)
+    eventually(lambda: not api.store.exists(location))
+    api.store.write(location, text)
+    api.register_view(ns, view, location).fails(404, "NotFoundException", contains="being deleted")
+    copy = location.replace("/00000-", "/copy-")
+    api.store.write(copy, text)
+    api.register_view(ns, view, copy).ok()
+
+
 def test_drop_keeps_the_file_when_told_so(api, ns):
     """gc.enabled=false; the file can be registered again."""
     before = api.create_view(ns, "v", properties={"gc.enabled": "false"}).ok()

@@ -119,6 +119,31 @@ def test_a_dropped_view_goes_after_the_answer(firn):
     api.close()
 
 
+@pytest.mark.parametrize("what", ["view", "log"])
+def test_registered_while_it_is_deleted(firn, what):
+    """It has been seen that nothing leads to the file, and the deletion takes two seconds: nothing comes to lead to
+    it meanwhile."""
+    api, table = armed(firn, "STORE_DELETE_STALL")
+    if what == "view":
+        location = api.create_view(firn.ns, "v").ok().json["metadata-location"]
+        api.drop_view(firn.ns, "v").expect(204)
+    else:
+        location = table.apply(set_properties(**KEEP_TWO))["metadata-log"][0]["metadata-file"]
+        table.apply(set_properties(a="1"))
+    time.sleep(0.5)  # a registration that comes earlier yet may be made
+    answer = (api.register_view(firn.ns, "v", location) if what == "view"
+              else api.register(firn.ns, "t", location, overwrite=True)).expect(200, 404)
+    last = api.create_view(firn.ns, "last").ok().json["metadata-location"]
+    api.drop_view(firn.ns, "last").expect(204)
+    eventually(lambda: not firn.store.exists(last), 10)  # files go one after the other
+    assert firn.store.exists(location) == (answer.status == 200)
+    if what == "view":
+        api.load_view(firn.ns, "v").expect(answer.status)
+    else:
+        table.load().ok()
+    api.close()
+
+
 def test_an_unclear_outcome_deletes_nothing(firn):
     """The database goes away with the swap: whether settled or not, the log stays whole."""
     api, table = armed(firn, "SQL_SWAP_REPLY_LOST")

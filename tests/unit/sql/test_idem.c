@@ -471,6 +471,51 @@ START_TEST(test_lease__one_holder_until_it_is_given_or_over)
 }
 END_TEST
 
+static enum sql_insert_result insert_needing(struct fixture *f, const char *name, const char *lease)
+{
+    struct sql_new_object o = new_object(f, "n", name);
+
+    o.lease = str_from(lease);
+    return insert(f, &o);
+}
+
+static enum sql_insert_result replace_needing(
+    struct fixture *f, const char *name, const char *lease)
+{
+    struct sql_new_object o = new_object(f, "n", name);
+    struct sql_change change = by(f);
+    enum sql_insert_result result;
+    enum sql_kind taken_by;
+
+    o.lease = str_from(lease);
+    ck_ok(f, sql_object_replace(f->s, &o, &change, &result, &taken_by, &f->err));
+    return result;
+}
+
+START_TEST(test_lease__an_insert_needs_it_free)
+{
+    const struct str names[] = {STR("job"), STR("other"), STR("other")};
+    struct fixture f;
+
+    start(&f, _i);
+    for (int i = 0; i < 2; i++)
+        ck_ok(&f, sql_lease_take_all(f.s, f.warehouse, names, 3, STR("a"), LONG_MS, &f.err));
+    ck_ok(&f, sql_lease_prune(f.s, f.warehouse, &f.err)); /* their time is not over */
+    struct str was = object(&f, "n", "t")->metadata_location;
+    ck_assert_int_eq(insert_needing(&f, "new", "job"), SQL_LEASE_HELD);
+    ck_assert_int_eq(replace_needing(&f, "new", "job"), SQL_LEASE_HELD);
+    ck_assert_int_eq(replace_needing(&f, "t", "other"), SQL_LEASE_HELD);
+    ck_assert(!object(&f, "n", "new"));
+    ck_assert(str_eq(object(&f, "n", "t")->metadata_location, was));
+    ck_ok(&f, sql_lease_give(f.s, f.warehouse, STR("job"), STR("a"), &f.err));
+    ck_assert_int_eq(insert_needing(&f, "new", "job"), SQL_INSERTED);
+    ck_assert(take(&f, "b", GONE_MS)); /* it is free again */
+    ck_assert_int_eq(insert_needing(&f, "newer", "job"), SQL_INSERTED);
+    ck_assert_int_eq(replace_needing(&f, "t", "other"), SQL_LEASE_HELD);
+    fixture_close(&f);
+}
+END_TEST
+
 static void add(TCase *tc)
 {
     int n = engines();
@@ -485,6 +530,7 @@ static void add(TCase *tc)
     tcase_add_loop_test(tc, test_prune__answers_whose_time_is_over, 0, n);
     tcase_add_loop_test(tc, test_prune__old_changes, 0, n);
     tcase_add_loop_test(tc, test_lease__one_holder_until_it_is_given_or_over, 0, n);
+    tcase_add_loop_test(tc, test_lease__an_insert_needs_it_free, 0, n);
     if (!have_pg())
         return;
     tcase_add_loop_test(tc, test_settle__answer_lost_is_kept_once, 0, SETTLED);
