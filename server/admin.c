@@ -152,7 +152,7 @@ static bool start_thread(struct admin *a, struct err *err)
 bool admin_start(const struct server *server, int listen_fd, struct admin **out, struct err *err)
 {
     struct admin *a = xcalloc(1, sizeof(*a));
-    struct http_service service = {a, HTTP_UNCOUNTED, take, give, head, start, NULL};
+    struct http_service service = {a, HTTP_UNCOUNTED, take, NULL, give, head, start, NULL};
 
     a->server = server;
     a->event = -1;

@@ -124,6 +124,7 @@ struct call {
     enum { CALL_KEEP, CALL_CLOSE } connection_after;
     enum lane ran_in;
     bool headed;       /* the request's head is in */
+    bool counted;      /* in the metrics */
     struct str detail; /* of the error, for the log, where the client gets other words */
 };
 

@@ -25,6 +25,7 @@ struct http_service {
     void *owner;
     enum { HTTP_COUNTED, HTTP_UNCOUNTED } counting; /* of connections in the metrics */
     struct call *(*take)(void *owner);              /* an empty call for a new request */
+    void (*answered)(void *owner, struct call *c);  /* its answer is about to go; may be NULL */
     void (*give)(void *owner, struct call *c);      /* its answer is sent, or its client gone */
     /* The head is in, id, method, uri, path, query and headers are set and passed the checks of the
      * protocol. True: go on, with c->body_limit. False: c->err is answered once the body is read

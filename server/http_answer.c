@@ -115,13 +115,20 @@ static struct MHD_Response *response_of(struct call *c)
     return MHD_create_response_from_iovec(iov, (unsigned)r->n_pieces, on_response_done, c);
 }
 
+static void is_answered(const struct http *h, struct call *c)
+{
+    c->answered_us = clock_mono_us();
+    c->state = CALL_ANSWERED;
+    if (h->service.answered)
+        h->service.answered(h->service.owner, c);
+}
+
 enum MHD_Result http__send(struct http *h, struct call *c, void **context)
 {
     struct MHD_Connection *con = c->connection;
 
     assert(c->reply.status);
-    c->answered_us = clock_mono_us();
-    c->state = CALL_ANSWERED;
+    is_answered(h, c);
     peer_wait(&h->peers, http__peer(con), PATIENT_NONE);
 
     struct MHD_Response *r = response_of(c);
@@ -160,8 +167,7 @@ void http__send_past(struct call *c, struct peer *p)
     for (size_t i = 0; i < c->reply.n_pieces && !call_is_head(c); i++)
         buf_put(&b, c->reply.pieces[i].p, c->reply.pieces[i].n);
     struct str whole = buf_take(&b, c->arena);
-    c->answered_us = clock_mono_us();
-    c->state = CALL_ANSWERED;
+    is_answered(c->http, c);
     (void)send(p->fd, whole.p, whole.n, MSG_NOSIGNAL | MSG_DONTWAIT);
     peers_refused(&c->http->peers, p->fd);
 }

@@ -389,14 +389,24 @@ static void log_error(struct log_line *l, const struct call *c)
     }
 }
 
-void stage_account(const struct call *c)
+static int64_t took(const struct call *c)
+{
+    return span(c->begun_us, c->answered_us);
+}
+
+void stage_count(struct call *c)
+{
+    if (c->counted || !c->reply.status)
+        return;
+    c->counted = true;
+    metric_op(c->op ? c->op->id : OP_COUNT, c->reply.status, took(c));
+}
+
+void stage_account(struct call *c)
 {
     struct log_line l;
-    unsigned op = c->op ? c->op->id : OP_COUNT;
-    int64_t us = span(c->begun_us, c->answered_us);
 
-    if (c->reply.status)
-        metric_op(op, c->reply.status, us);
+    stage_count(c);
     metric_max(METRIC_arena_peak_bytes, (int64_t)arena_used(c->arena));
     if (!log_begin(&l, level_of(c), "request"))
         return;
@@ -414,7 +424,7 @@ void stage_account(const struct call *c)
         log_str(&l, "principal", c->principal);
     if (c->route.prefix.p)
         log_str(&l, "warehouse", c->route.prefix);
-    log_i64(&l, "us", us);
+    log_i64(&l, "us", took(c));
     log_i64(&l, "us_waited", span(c->submitted_us, c->started_us));
     log_i64(&l, "bytes_in", (int64_t)c->body.n);
     log_i64(&l, "bytes", (int64_t)c->reply.bytes);

@@ -27,5 +27,7 @@ void stage_break(struct call *c, const char *why);
 void stage_refuse(struct call *c, const char *why);
 /* Renders c->err, technical kinds and unknown outcomes translated first. */
 void stage_fail(struct call *c);
-/* The line in the access log and the metrics, once the answer was handed over. */
-void stage_account(const struct call *c);
+/* The metrics, once for a call. Before its answer goes, so that who has it finds it counted. */
+void stage_count(struct call *c);
+/* That, if it was not yet, and the line in the access log, once the answer was handed over. */
+void stage_account(struct call *c);

@@ -64,6 +64,14 @@ static struct call *take(void *owner)
     return c;
 }
 
+/* How an answer ends that is sent piece by piece is known at its end. */
+static void count_whole(void *owner, struct call *c)
+{
+    (void)owner;
+    if (!c->reply.stream)
+        stage_count(c);
+}
+
 static void give(void *owner, struct call *c)
 {
     struct worker *w = owner;
@@ -353,7 +361,7 @@ static void worker_free(struct worker **pw)
 
 static bool open_parts(struct worker *w, int listen_fd, unsigned connections, struct err *err)
 {
-    struct http_service service = {w, HTTP_COUNTED, take, give, head, start, more};
+    struct http_service service = {w, HTTP_COUNTED, take, count_whole, give, head, start, more};
 
     w->epoll = epoll_create1(EPOLL_CLOEXEC);
     w->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
