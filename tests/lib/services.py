@@ -27,20 +27,29 @@ class ServiceError(Exception):
     pass
 
 
+_ours = []  # sockets without a file whose names say which ports this process has chosen
+
+
+def _choose(port, taken):
+    """OSError: somebody listens there, or another of our processes will, now or after a restart."""
+    mark = socket.socket(socket.AF_UNIX)
+    taken.append(mark)
+    mark.bind(f"\0firn-test-port-{port}")
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind(("127.0.0.1", port))
+
+
 def free_ports(count):
-    """The first of `count` ports in a row that nobody listens on."""
+    """The first of `count` ports in a row that nobody listens on; they are this process's from now on."""
     for _ in range(200):
-        first = random.randrange(_LOWEST, _HIGHEST)
-        taken = []
+        first, taken = random.randrange(_LOWEST, _HIGHEST), []
         try:
             for port in range(first, first + count):
-                taken.append(socket.socket())
-                taken[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                taken[-1].bind(("127.0.0.1", port))
+                _choose(port, taken)
+            _ours.extend(taken)
             return first
         except OSError:
-            continue
-        finally:
             for one in taken:
                 one.close()
     raise ServiceError(f"no {count} free ports in a row")
