@@ -196,7 +196,8 @@ def test_update_of_a_missing_namespace(api):
 
 def test_concurrent_updates_of_properties_lose_nothing(api, ns):
     """Each request is one transaction; requests that concern other keys all take effect."""
-    in_parallel(12, lambda i: api.post(f"{ns_path(ns)}/properties", {"updates": {f"k{i}": str(i)}}).ok())
+    for answer in in_parallel(12, lambda i: api.post(f"{ns_path(ns)}/properties", {"updates": {f"k{i}": str(i)}})):
+        answer.ok()
     assert api.get(ns_path(ns)).ok().json["properties"] == {f"k{i}": str(i) for i in range(12)}
 
 

@@ -78,7 +78,7 @@ class SqliteDatabase:
 
     def query(self, text, *values):
         import sqlite3
-        with sqlite3.connect(self.path, timeout=10) as db:
+        with sqlite3.connect(self.path, timeout=60) as db:
             db.create_collation("C", lambda a, b: (a.encode() > b.encode()) - (a.encode() < b.encode()))
             rows = db.execute(text.replace("%s", "?"), values).fetchall()
         db.close()
@@ -440,7 +440,7 @@ class Server:
     def _port_file(self):
         return self.folder / f"ports-{self.number}"
 
-    def start(self, wait=True, timeout=15):
+    def start(self, wait=True, timeout=60):
         assert self.process is None, "already started"
         self._port_file.unlink(missing_ok=True)
         wrapper = os.environ.get("FIRN_TEST_WRAPPER", "").split()
@@ -452,7 +452,7 @@ class Server:
             self.wait_ready(timeout)
         return self
 
-    def wait_ready(self, timeout=15):
+    def wait_ready(self, timeout=60):
         deadline = time.monotonic() + timeout * slow_build()
         while True:
             if self._read_ports() and self.ready():
@@ -604,7 +604,7 @@ class Server:
         if found:
             raise AssertionError(f"the server's log holds a report:\n{text[max(0, found.start() - 200):][:6000]}")
 
-    def wait_log(self, pattern, timeout=10):
+    def wait_log(self, pattern, timeout=60):
         deadline = time.monotonic() + timeout * slow_build()
         while not (found := re.search(pattern, self.log_text(), re.M)):
             assert time.monotonic() < deadline, f"no log line like {pattern!r}:\n{self.log_tail()}"
