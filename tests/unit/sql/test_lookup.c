@@ -247,7 +247,7 @@ START_TEST(test_lookup_pg__no_answer_for_five_seconds_is_given_up)
     int64_t took = clock_mono_us() - since;
     ck_assert_int_eq(state, SQL_LOOKUP_FAILED);
     ck_assert_int_eq(f.err.kind, ERR_UNAVAILABLE);
-    ck_assert(took >= 5000000 && took < 7000000);
+    ck_assert(took >= 5000000 && took < 30000000);
     sql_lookup_close(&l);
     ck_ok(&f, sql_lookup_open(s, &l, &f.err));
     ck_assert(look_up(&f, l, &key, 1)->object.id > 0);

@@ -483,11 +483,11 @@ END_TEST
 
 START_TEST(test_s3_get__slower_than_the_deadline)
 {
-    conf.s3_deadline_ms = 200;
-    PLAY({.answer = HELLO, .delay_ms = 800});
+    conf.s3_deadline_ms = 1500;
+    PLAY({.end = STUB_KEEP}); /* never */
     int64_t start = clock_mono_us();
     get_fails(ERR_UNAVAILABLE, "the request may have arrived");
-    ck_assert_int_lt(clock_mono_us() - start, 700000);
+    ck_assert_int_lt(clock_mono_us() - start, 20000000);
 }
 END_TEST
 
