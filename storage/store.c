@@ -209,7 +209,7 @@ bool store_get(struct store *s, struct str uri, size_t max, struct buf *out, str
     int64_t start;
     TRY(begin(s, uri, &p, &start, err));
     if (FAULT(STORE_GET_STALL))
-        clock_sleep(2000000);
+        clock_sleep(4000000);
     return finish(p.root->ops->get(s, &p, max, out, err), start);
 }
 

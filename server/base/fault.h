@@ -6,7 +6,7 @@
     X(STORE_PUT_FAILS)        /* the metadata file is not written: definite */                     \
     X(STORE_PUT_FULL)         /* nor then, for want of room */                                     \
     X(STORE_PUT_AFTER_WRITE)  /* the process ends after the file was written */                    \
-    X(STORE_GET_STALL)        /* a read from the store takes two seconds longer */                 \
+    X(STORE_GET_STALL)        /* a read from the store takes four seconds longer */                 \
     X(STORE_DELETE_STALL)     /* a deletion takes two seconds longer */                           \
     X(STORE_DELETE_FAILS)     /* the file stays where it is */                                     \
     X(STORE_DELETE_BEFORE)    /* the process ends before the file is deleted */                    \

@@ -58,7 +58,7 @@ def test_restart_under_load(firn, own_postgres, how, away):
     load.audit()
     if away > 1:
         assert load.seen["load 503"] and load.seen["commit 429"] + len(load.unknown), load.seen
-    assert load.longest < 9 * SLOWNESS, load.longest
+    assert load.longest < 25 * SLOWNESS, load.longest
     api.close()
 
 
@@ -108,7 +108,7 @@ def test_answers_while_it_is_away(firn, own_postgres):
         client = Api(firn)
         begin = time.monotonic()
         away[i](client)
-        assert time.monotonic() - begin < 5 * SLOWNESS
+        assert time.monotonic() - begin < 25 * SLOWNESS
         client.close()
 
     for _ in range(2):

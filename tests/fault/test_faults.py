@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from firn_client import (SLOWNESS, Api, Table, add_snapshot, assert_ref, assert_uuid, create_updates, in_parallel,
-                         ns_path, set_properties, set_ref)
+from firn_client import (SLOWNESS, Api, Table, add_snapshot, assert_ref, assert_uuid, create_updates, eventually,
+                         in_parallel, ns_path, set_properties, set_ref)
 from firn_server import StartError
 
 
@@ -144,7 +144,7 @@ def dies(server, work):
     """The server ends during the request, which gets no answer."""
     with pytest.raises((OSError, http.client.HTTPException)):
         work()
-    server.process.wait(10 * SLOWNESS)
+    server.process.wait(60 * SLOWNESS)
     server.process = None
 
 
@@ -198,7 +198,7 @@ def test_death_among_creates(firn):
             return None
 
     answers = in_parallel(8, create)
-    firn.process.wait(10 * SLOWNESS)
+    firn.process.wait(60 * SLOWNESS)
     firn.process = None
     api, _ = disarmed(firn)
     there = api.names(firn.ns)
@@ -211,37 +211,30 @@ def test_death_among_creates(firn):
 
 
 def test_slow_read_hinders_nobody(firn):
-    """A store that takes two seconds for a file: all who wait for it share one read, everybody else is served."""
+    """A store that takes four seconds for a file: all who wait for it share one read, everybody else is served."""
     api, table = armed(firn, "STORE_GET_STALL")
     api.create(firn.ns, "other").ok()
     before = firn.metric("firn_cache_misses_total")
-    took = []
+    begin = time.monotonic()
 
     def load(_):
         client = Api(firn)
-        begin = time.monotonic()
         client.load(firn.ns, "t").ok()
-        took.append(time.monotonic() - begin)
         client.close()
+        return time.monotonic() - begin
 
     def others(_):
         client = Api(firn)
-        slowest = 0
-        end = time.monotonic() + 1.5
-        time.sleep(0.2)
-        while time.monotonic() < end:
-            begin = time.monotonic()
-            client.get("/v1/config").ok()
-            client.load(firn.ns, "other").ok()
-            client.head(ns_path(firn.ns)).expect(204)
-            client.commit(firn.ns, "other", [set_properties(a="b")]).ok()
-            slowest = max(slowest, time.monotonic() - begin)
+        eventually(lambda: firn.metric("firn_cache_misses_total") > before)
+        client.get("/v1/config").ok()
+        client.load(firn.ns, "other").ok()
+        client.head(ns_path(firn.ns)).expect(204)
+        client.commit(firn.ns, "other", [set_properties(a="b")]).ok()
         client.close()
-        return slowest
+        return time.monotonic() - begin
 
-    results = in_parallel(9, lambda i: others(i) if i == 8 else load(i))
-    assert results[8] < 1.0 * SLOWNESS, results[8]
-    assert max(took) < 4 * SLOWNESS and max(took) > 1.5
+    *loads, served = in_parallel(9, lambda i: others(i) if i == 8 else load(i))
+    assert served < min(loads) and max(loads) > 1.5, (served, loads)
     assert firn.metric("firn_cache_misses_total") - before == 1
     api.close()
 

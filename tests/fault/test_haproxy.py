@@ -15,13 +15,18 @@ import pytest
 
 import services
 from conftest import on_postgres
-from firn_client import SLOWNESS, Api, enc, enc_java, in_parallel, ns_path, set_properties, table_path
+from firn_client import SLOWNESS, Api, enc, enc_java, eventually, in_parallel, ns_path, set_properties, table_path
 from wire import GET, INNER, REFUSED, REFUSED_BY_LIBRARY, SMUGGLED, Wire, error, refused, smuggling
 
 CONFIG = pathlib.Path(__file__).resolve().parents[2] / "docker/haproxy.cfg"
 REWRITING = pathlib.Path(__file__).with_name("haproxy-http.cfg")
 # how long the servers wait for a head and for a body
 PATIENCE = {"FIRN_HEAD_TIMEOUT": "4", "FIRN_BODY_TIMEOUT": "6"}
+
+
+def free_address():
+    """For who has to be found again after a restart."""
+    return f"127.0.0.1:{services.free_ports(1)}"
 
 
 class Front:
@@ -33,7 +38,7 @@ class Front:
         self.servers = first, second
         self.config = config
         self.store = first.store
-        self.address = f"127.0.0.1:{services.free_ports(1)}"
+        self.address = free_address()
 
     def start(self):
         env = os.environ | {"HAPROXY_LISTEN": self.address}
@@ -70,9 +75,8 @@ def two_servers(cluster, env):
     second = first.replica()
     try:
         for server in (first, second):
+            server.extra = env | {"FIRN_LISTEN": free_address(), "FIRN_ADMIN_LISTEN": free_address()}
             server.start()
-            # the ports stay the same, so that it is found again after a restart
-            server.extra = dict(server.extra) | {"FIRN_LISTEN": server.address, "FIRN_ADMIN_LISTEN": server.admin_address}
         yield first, second
     finally:
         second.kill()
@@ -215,10 +219,7 @@ def test_answers_are_those_of_the_servers(front, api):
     """Request ids are found in the log of one of them, header names are written as they write them."""
     ids = {api.request("GET", "/v1/config", headers={"X-Request-ID": f"through-{i}"}).header("X-Request-ID") for i in range(6)}
     assert ids == {f"through-{i}" for i in range(6)}
-    deadline = time.monotonic() + 20 * SLOWNESS
-    while not all(any(i in s.log_text() for s in front.servers) for i in ids):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: all(any(i in s.log_text() for s in front.servers) for i in ids))
     with Wire(front) as wire:
         wire.send("GET /v1/config HTTP/1.1\r\nHost: h\r\n\r\n")
         wire.more()
@@ -227,15 +228,19 @@ def test_answers_are_those_of_the_servers(front, api):
 
 def test_connections_are_spread(front):
     """Each new one goes to the server with fewer; clients keep those that they have."""
-    before = [server.metric("firn_connections") for server in front.servers]
     wires = [Wire(front) for _ in range(30)]
     for wire in wires:
         wire.send(GET)
         assert wire.answer()[0] == 200
-    more = [server.metric("firn_connections") - was for server, was in zip(front.servers, before, strict=True)]
+    held = [server.metric("firn_connections") for server in front.servers]
     for wire in wires:
         wire.socket.close()
-    assert sum(more) >= 28 and min(more) >= 10, more
+
+    def are_gone():
+        gone = [was - server.metric("firn_connections") for server, was in zip(front.servers, held, strict=True)]
+        return sum(gone) >= 28 and min(gone) >= 10
+
+    eventually(are_gone)
 
 
 def test_connections_beyond_the_limit(servers, tmp_path):
@@ -243,20 +248,23 @@ def test_connections_beyond_the_limit(servers, tmp_path):
     config = tmp_path / "haproxy.cfg"
     config.write_text(CONFIG.read_text().replace("maxconn 1000", "maxconn 3"))
     for front in running(servers, config):
-        client = Api(front)
-        wires = [Wire(front) for _ in range(6)]
+        client, wires = Api(front), []
+
+        def one_more():
+            """The place of one that has just ended may not be free yet."""
+            wires.append(Wire(front))
+            wires[-1].send(GET)
+            if wires[-1].answer()[0] != 200:
+                wires.pop().socket.close()
+            return len(wires) == 6
+
         try:
-            for wire in wires:
-                wire.send(GET)
-                assert wire.answer()[0] == 200
+            eventually(one_more)
             turned_away(front)
         finally:
             for wire in wires:
                 wire.socket.close()
-        deadline = time.monotonic() + 20 * SLOWNESS
-        while client.request("GET", "/v1/config", check=False).status != 200:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        eventually(lambda: client.request("GET", "/v1/config", check=False).status == 200)
         client.close()
 
 
@@ -285,10 +293,7 @@ def test_nobody_is_there(front, api):
         server.kill()
     turned_away(front)
     front.servers[1].start()
-    deadline = time.monotonic() + 20 * SLOWNESS
-    while api.request("GET", "/v1/config", check=False).status != 200:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    eventually(lambda: api.request("GET", "/v1/config", check=False).status == 200)
     front.servers[0].start()
 
 
@@ -310,7 +315,7 @@ def test_a_server_dies_and_comes_back(front, api):
             try:
                 answer = client.request("POST", f"{ns_path(ns)}/tables/t", {"updates": [set_properties(**{key: "v"})]},
                                         check=False)
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 unknown.add(key)
                 continue
             if answer.status == 200:
@@ -333,9 +338,9 @@ def test_a_server_dies_and_comes_back(front, api):
         second.kill()
         time.sleep(0.8)
         before = len(applied)
-        time.sleep(0.5)
-        assert len(applied) > before, "nobody serves"
+        eventually(lambda: len(applied) > before)
         second.start()
+    eventually(lambda: len(applied) > 50)
     stop.set()
     for thread in threads:
         thread.join()
@@ -343,7 +348,6 @@ def test_a_server_dies_and_comes_back(front, api):
     there = set(api.load(ns, "t").ok().json["metadata"]["properties"])
     assert not wrong, wrong[:3]
     assert not applied - there and not refused & there
-    assert len(applied) > 50
 
 
 def test_rolling_restart_is_not_noticed(front, api):
