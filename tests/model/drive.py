@@ -5,10 +5,12 @@ import json
 import re
 import shutil
 import socket
+import time
 import urllib.parse
 
 from catalog import Catalog, Expected, Mismatch, agree
 from documents import plain
+from firn_server import local_path
 from generate import READS
 
 SYMBOL = re.compile(r"@([a-z]+[0-9]*(?:\.[0-9]+)?)")
@@ -139,6 +141,7 @@ class Run:
             request = self.prepared(op)
         if request is None or any(p in request["text"] for p in self.catalog.purged):
             return  # what comes of it is a matter of time
+        self.wait_for_deletion(request)
         seen = self.send(request)
         self.loaded = {}
         expected = self.catalog.perform(request, seen)
@@ -147,6 +150,14 @@ class Run:
         self.learn(op["n"], request, expected, seen)
         if request["op"] not in READS:
             self.look(request)
+
+    def wait_for_deletion(self, request):
+        """A file that a change has made useless goes after the answer."""
+        file = (request.get("body") or {}).get("metadata-location")
+        until = time.monotonic() + 30
+        while (file in self.seen_files and file not in self.catalog.files and local_path(file).exists()
+               and time.monotonic() < until):
+            time.sleep(0.01)
 
     def prepared(self, op):
         request = self.resolved(op)

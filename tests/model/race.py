@@ -55,7 +55,7 @@ class Client:
         if status == 200:
             self.note(path, begun, answer, True)
         else:
-            agree(status == 409, f"a commit was answered {status} {answer}")
+            agree(status in (409, 429), f"a commit was answered {status} {answer}")
             self.refused.append(number)
 
     def commit(self, metadata):
