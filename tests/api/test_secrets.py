@@ -67,7 +67,7 @@ def test_errors_tell_nothing_of_the_inside(api, ns):
             api.post("/v1/namespaces", b"{"), api.create(ns, "x", location="file:///etc/x"),
             api.register(ns, "r", f"{api.store.base}/none/x.metadata.json"), table.commit({"action": "x"}),
             api.load(ns, "none"), api.get("/v1/x")):
-        text = answer.error["message"]
+        text = answer.error["message"].replace(api.store.base, "")  # whose name is random
         for word in (".c:", "jansson", "sqlite", "SELECT ", "INSERT ", "libpq", "curl", "errno", "0x", "malloc"):
             assert word.lower() not in text.lower(), text
 
