@@ -72,7 +72,7 @@ def test_life_of_a_table(api, server):
     assert len(server.store.list(table.location)) == 4
     assert table.load().ok().json["metadata"]["properties"]["k"] == "2"
     api.delete(f"{table_path(ns, table.name)}?purgeRequested=true").expect(204)
-    until = time.monotonic() + 20 * slow_build()
+    until = time.monotonic() + 90 * slow_build()
     while server.store.list(table.location):
         assert time.monotonic() < until
         time.sleep(0.05)

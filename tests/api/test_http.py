@@ -441,10 +441,10 @@ def test_slow_heads_and_bodies_are_ended(impatient):
     for start in ("GET /v1/config HTTP/1.1\r\nHost: h\r\nX: ",
                   "POST /v1/namespaces HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n{"):
         with Wire(impatient) as wire:
-            wire.send(start)
             begin = time.monotonic()
+            wire.send(start)
             try:
-                while time.monotonic() - begin < 8 * SLOWNESS:
+                while time.monotonic() - begin < 40 * SLOWNESS:
                     wire.send("x")
                     time.sleep(0.1)
                     wire.socket.setblocking(False)
@@ -457,7 +457,7 @@ def test_slow_heads_and_bodies_are_ended(impatient):
                         wire.socket.settimeout(10)
             except ConnectionError:
                 pass
-            assert 0.5 < time.monotonic() - begin < 6 * SLOWNESS
+            assert 0.5 < time.monotonic() - begin < 30 * SLOWNESS
             if wire.rest:
                 error(wire.answer(), 408)
                 assert wire.closed()
@@ -491,8 +491,8 @@ def test_clients_that_go_away(impatient):
             wire = Wire(impatient)
             wire.send(whole[:cut])
             wire.socket.close()
-    eventually(lambda: serves(impatient), 15)  # so all that came before were accepted
-    eventually(lambda: impatient.metric("firn_connections") == 0, 15)
+    eventually(lambda: serves(impatient))  # so all that came before were accepted
+    eventually(lambda: impatient.metric("firn_connections") == 0)
 
 
 @pytest.fixture(scope="module")
@@ -526,7 +526,7 @@ def test_ends_that_come_with_the_last_bytes(patient):
                 with Wire(patient) as wire:
                     wire.send(whole[:cut])
         after(patient)
-        eventually(lambda: patient.metric("firn_connections") == 0, 30)
+        eventually(lambda: patient.metric("firn_connections") == 0)
 
 
 def test_clients_that_end_their_side_are_answered(patient):
@@ -540,16 +540,16 @@ def test_clients_that_end_their_side_are_answered(patient):
 
 
 @pytest.mark.long
-def test_idle_connections_are_closed(impatient):
+def test_idle_connections_are_closed():
     """Quietly; a request within the time starts it anew."""
-    with Wire(impatient) as wire:
-        for _ in range(4):
-            time.sleep(0.5)
+    with Server(env={"FIRN_IDLE_TIMEOUT": "3"}) as firn, Wire(firn, timeout=30) as wire:
+        for _ in range(9):
+            time.sleep(0.4)
             wire.send(GET)
             assert wire.answer()[0] == 200
         begin = time.monotonic()
         assert wire.closed() and wire.rest == b""
-        assert 0.5 < time.monotonic() - begin < 6 * SLOWNESS
+        assert time.monotonic() - begin > 0.5
 
 
 def test_connection_limit(impatient):

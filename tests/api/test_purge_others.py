@@ -382,7 +382,7 @@ def test_a_file_that_is_named_while_the_purge_goes_on(lazy):  # noqa: F811
     go(lazy, rate=1)
     wait_until(lambda: len(api.store.list(a.location())) < n)
     rewritten(api, ns, "b", **{"partition-statistics": [of_b]})
-    wait_purged(lazy, 90)
+    wait_purged(lazy)
     assert api.store.list(a.location()) == [stats]
     api.close()
 
@@ -451,7 +451,7 @@ def test_a_warehouse_that_cannot_be_opened(server, api, ns):
     server.wait_log(r"cannot be known.*\n(.*\n)*.*outcome=.what other tables name is not known")
     assert api.store.list(a.location()) == before
     server.sql("UPDATE warehouse SET profile = %s WHERE uuid = %s", profile, house["id"])
-    wait_purged(server, 60)
+    wait_purged(server)
     assert api.store.list(a.location()) == [taken]
 
 
@@ -508,7 +508,7 @@ def test_what_cannot_be_read_for_now(lazy):  # noqa: F811
         path.unlink()
         for folder, at in zip((moved, *away), (path, *volumes)):
             folder.rename(at)
-        wait_purged(lazy, 60)
+        wait_purged(lazy)
         assert api.store.list(a.location()) == taken
     api.close()
 
@@ -543,7 +543,7 @@ def test_what_is_encrypted(lazy, how):  # noqa: F811
     left = set(api.store.list(b.location()))
     assert left >= {*hidden, metadata}
     assert (data <= left) == (how != "key")
-    wait_purged(lazy, 60)
+    wait_purged(lazy)
     assert api.store.list(a.location()) == []
     api.close()
 
@@ -603,7 +603,7 @@ def test_a_survey_that_was_cut_off():
         done = known()
         firn.sql("DELETE FROM lease")  # their time is over
         firn.start()
-        wait_purged(firn, 40)
+        wait_purged(firn)
         assert reads(firn) <= n + 1 - done + 10
         assert known() == n + 1
         assert api.store.list(place) == [] and api.store.list(a.location()) == data_files(b)

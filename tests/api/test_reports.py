@@ -190,27 +190,24 @@ def test_random_requests_never_break_anything(api, ns, table):
 
 @pytest.mark.long
 def test_schema_browsers(server, api, ns):
-    """300 tables, 32 clients that load them all: every answer is right and soon there."""
+    """300 tables, 32 clients that load them all: every answer is right and costs little."""
     names = [f"t{i:03}" for i in range(300)]
     in_parallel(4, lambda k: [api.create(ns, n).ok() for n in names[k::4]])
-    slowest = []
+    begin = server.cpu_seconds()
 
     def browse(i):
         client = Api(server)
         for name in names[i % 7::7]:
-            begin = time.monotonic()
             answer = client.request("GET", f"{ns_path(ns)}/tables/{name}", check=False).expect(200)
-            slowest.append(time.monotonic() - begin)
             assert answer.json["metadata"]["location"].count(f"/{name}-") == 1
         client.close()
 
     in_parallel(32, browse)
-    slowest.sort()
-    assert slowest[int(len(slowest) * 0.99)] < 1.0 * SLOWNESS
+    assert server.cpu_seconds() - begin < 5 * SLOWNESS  # of some 1,400 loads
 
 
 @pytest.mark.long
-def test_long_histories(api, ns):
+def test_long_histories(server, api, ns):
     """9,000 snapshots: loads cost their bytes, the refs mode is small, an append is as quick as ever."""
     place = f"{api.store.base}/long/{ns}"
     base = now_ms() - 10_000_000
@@ -227,16 +224,16 @@ def test_long_histories(api, ns):
     api.store.write(uri, json.dumps(document).encode())
     api.register(ns, "t", uri).ok()
     table = Table(api, ns, "t")
-    begin = time.monotonic()
+    begin = server.cpu_seconds()
     for _ in range(20):
         api.request("GET", table.path, check=False).expect(200)
         api.request("GET", table.path + "?snapshots=refs", check=False).expect(200)
-    assert time.monotonic() - begin < 4 * SLOWNESS
-    begin = time.monotonic()
+    assert server.cpu_seconds() - begin < 4 * SLOWNESS
+    begin = server.cpu_seconds()
     for i in range(9001, 9011):
         api.request("POST", table.path, {"requirements": [assert_ref(i - 1)], "updates": [
             add_snapshot(i, i, i - 1, place), set_ref("main", i)]}, check=False).expect(200)
-    assert time.monotonic() - begin < 4 * SLOWNESS
+    assert server.cpu_seconds() - begin < 4 * SLOWNESS
 
 
 def test_nothing_is_invented(api, ns):

@@ -322,13 +322,16 @@ def test_second_server_on_the_same_sqlite_file(server):
 def test_ready_quickly_and_small():
     """Ready within a tenth of a second, plus the handshakes with PostgreSQL; 20 MB when idle."""
     with Server() as firn:
-        took = []
+        took, worked = [], []
         for _ in range(5):
             firn.stop()
             begin = time.monotonic()
             firn.start()
             took.append(time.monotonic() - begin)
-        assert min(took) < (0.1 if firn.db.kind == "sqlite" else 0.5) * SLOWNESS, took
+            worked.append(firn.cpu_seconds())
+        assert min(worked) < 0.1 * SLOWNESS, worked
+        # on a machine that has other things to do the clock tells no more than that nothing is waited for
+        assert min(took) < (1 if firn.db.kind == "sqlite" else 2) * SLOWNESS, took
         if SLOWNESS == 1:
             assert firn.rss_kb() <= 20 * 1024
 
@@ -380,13 +383,13 @@ def test_database_of_another_encoding(server):
         return
     import psycopg
     with psycopg.connect(server.db.cluster, autocommit=True) as db:
-        db.execute("DROP DATABASE IF EXISTS firn_ascii")
-        db.execute("CREATE DATABASE firn_ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'")
+        name = server.db.name + "_ascii"  # others run on this cluster too
+        db.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'")
         try:
-            uri = server.db.cluster.rpartition("/")[0] + "/firn_ascii"
+            uri = server.db.cluster.rpartition("/")[0] + "/" + name
             refused(server.replica(), env={"FIRN_DATABASE": uri, "FIRN_START_TIMEOUT": "1"}, says=["UTF8"])
         finally:
-            db.execute("DROP DATABASE firn_ascii WITH (FORCE)")
+            db.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def test_ipv6():
@@ -463,14 +466,14 @@ def test_running_requests_are_answered_before_the_end():
         threads = [threading.Thread(target=write, args=(i,)) for i in range(4)]
         for thread in threads:
             thread.start()
-        time.sleep(0.5)
+        eventually(lambda: len(done) > 3)
         assert firn.stop() == 0
         stop.set()
         for thread in threads:
             thread.join()
         firn.start()
         got = table.metadata["properties"]
-        assert len(done) > 3 and all(key in got for key in done), set(done) - set(got)
+        assert all(key in got for key in done), set(done) - set(got)
         api.close()
 
 
@@ -498,13 +501,11 @@ def test_bodies_on_their_way_have_the_time_of_the_drain():
 
 def test_readiness_goes_first():
     """FIRN_DRAIN_WAIT: for that time not ready, but still serving."""
-    with Server(env={"FIRN_DRAIN_WAIT": "1"}) as firn:
+    with Server(env={"FIRN_DRAIN_WAIT": "4"}) as firn:
         api = Api(firn)
         api.get("/v1/config").ok()
         firn.signal(signal.SIGTERM)
-        deadline = time.monotonic() + 0.8
-        while firn.health("ready") == 200 and time.monotonic() < deadline:
-            time.sleep(0.02)
+        eventually(lambda: firn.health("ready") != 200)
         assert firn.health("ready") == 503 and firn.health("live") == 200
         api.get("/v1/config").ok()
         api.close()
@@ -518,16 +519,12 @@ def test_a_drain_ends_connections_with_their_next_answer():
     api = Api(firn)
     assert api.get("/v1/config").ok().header("Connection") is None
     firn.signal(signal.SIGTERM)
-    deadline = time.monotonic() + 30 * SLOWNESS
-    while firn.health("ready") == 200 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    eventually(lambda: firn.health("ready") != 200)
     for path in ("/v1/config", "/v1/namespaces", "/v1/namespaces/none", "/v1/none"):
         assert api.get(path).expect(200, 404).header("Connection") == "close", path
     api.close()
-    begin = time.monotonic()
     firn.signal(signal.SIGTERM)
     firn.wait()
-    assert time.monotonic() - begin < 5
     firn.extra.clear()
     firn.start()
     firn.close()

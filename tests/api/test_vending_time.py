@@ -116,7 +116,7 @@ def test_one_asks_for_all(api, firn, table, identity):
         return took
 
     took, *given = in_parallel(13, load)
-    assert took < 5 * SLOWNESS and len(set(given)) == 1
+    assert took < 30 * SLOWNESS and len(set(given)) == 1
     assert len(identity.forms) == firn.metric("firn_vend_requests_total") == 1
     assert firn.metric("firn_vended_total") == 12
 

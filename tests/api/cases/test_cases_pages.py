@@ -16,7 +16,7 @@ def files_of(api, table):
 
 
 def wait_for_files(api, table, wanted):
-    deadline = time.monotonic() + 5 * SLOWNESS
+    deadline = time.monotonic() + 60 * SLOWNESS
     while sorted(files_of(api, table)) != sorted(wanted) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert sorted(files_of(api, table)) == sorted(wanted)

@@ -60,7 +60,7 @@ def test_b113_broken_tables_among_a_hundred(cold):
         assert len(api.names(ns)) == 100 - i
         assert api.load(ns, f"t{20 * i + 11}").ok().json["metadata"]["table-uuid"]
         api.drop(ns, name).expect(204)
-    assert time.monotonic() - begin < 5 * SLOWNESS
+    assert time.monotonic() - begin < 30 * SLOWNESS
 
 
 def test_b115_register_of_a_file_that_is_none(api, ns, place):

@@ -114,7 +114,7 @@ def moves(s):
     assert [*INNER, "a b+c"] in got["listed"] and [*INNER, "events"] in got["listed"], got["listed"]
     for ns, name in (("db", "old name"), (INNER, "a b+c"), ("db", "back")):
         s.api.get(table_path(ns, name)).fails(404, "NoSuchTableException")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while s.firn.store.list(got["location"]):
         assert time.monotonic() < deadline, "the purge leaves files"
         time.sleep(0.1)
