@@ -7,7 +7,8 @@ import urllib.request
 
 import pytest
 
-from firn_client import operations
+from firn_client import operations, set_properties
+from wire import Wire
 
 
 def ask(server, path, method="GET"):
@@ -111,6 +112,18 @@ def test_requests_are_counted_by_operation_and_class(server, api):
     assert ns not in text and "none-such-table" not in text
     names = {op.name for op in operations()} | {"none"}
     assert set(re.findall(r'operation="([^"]*)"', text)) <= names
+
+
+def test_an_answer_is_counted_before_it_is_read(server, api):
+    """So that whoever has an answer finds it in the metrics."""
+    table = api.table(api.new_namespace())
+    texts = {f"k{i}": "x" * 1_000_000 for i in range(10)}  # more than lies between a server and a client
+    api.request("POST", table.path, {"updates": [set_properties(**texts)]}, check=False).ok()
+    before = server.metric("firn_requests_total", operation="loadTable", status="2xx")
+    with Wire(server, room=16 * 1024) as wire:
+        wire.send(f"GET {table.path} HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert wire.head()[0] == 200
+        assert server.metric("firn_requests_total", operation="loadTable", status="2xx") == before + 1
 
 
 def test_commit_outcomes_are_counted(server, api):
