@@ -510,6 +510,7 @@ def test_readiness_goes_first():
         api.get("/v1/config").ok()
         api.close()
         assert firn.wait() == 0
+        firn.extra.clear()
         firn.start()
 
 
