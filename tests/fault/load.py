@@ -6,7 +6,7 @@ import time
 
 from firn_client import SLOWNESS, Api, ns_path, set_properties
 
-BACK = 15 * SLOWNESS  # five on a machine that has nothing else to do
+BACK = 8 * SLOWNESS  # five on a machine that has nothing else to do
 
 
 class Load:
