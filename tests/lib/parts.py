@@ -139,7 +139,7 @@ def pytest(run, where, build_name, *options, env=None, limit=180):
     """A test that fails is tried once more, since others keep the machine busy; the run says so."""
     slowness = SLOWNESS.get(build_name, "1")
     run.counted("pytest", [
-        PYTHON, "-m", "pytest", where, "-q", "-ra", "-p", "no:cacheprovider", "--durations=5",
+        PYTHON, "-m", "pytest", where, "-q", "-raR", "-p", "no:cacheprovider", "--durations=5",
         "--reruns=1", "--reruns-delay=2",
         f"--timeout={limit * int(slowness)}", f"--rootdir={ROOT / 'tests'}", *options],
         env={"FIRN_BIN": str(binary(run, build_name)), "FIRN_TEST_DB": "sqlite",
@@ -460,6 +460,8 @@ PARTS = (
     Part("fuzz", "corpora and a short run of every fuzz target", fuzz, ("build", "clang"), ("build",)),
     Part("rgw", "object storage, tables, Spark, PyIceberg and DuckDB on Ceph RGW", rgw, (*PG, "rgw", "spark", "s3fs"),
          ("build",)),
+    Part("bench", "the benchmark runs, one line of it; two minutes of mixed load, memory flat", bench,
+         ("build", "postgres"), ("build",)),
     Part("s3", "object storage on SeaweedFS, botocore judges signatures", s3, BUILD, ("build",)),
     Part("versitygw", "object storage on versitygw, which is strict about signatures", versitygw,
          (*BUILD, "versitygw"), ("build",)),
@@ -481,8 +483,6 @@ PARTS = (
     Part("spark-signed", "Spark, a few steps, with signed requests only; three clients at a warehouse that curl made",
          spark_signed, (*PG, "spark", "s3fs"), ("build", "spark")),
     Part("budget", "instructions for each kind of request, on both databases", budget, (*PG, "valgrind"), ("build",)),
-    Part("bench", "the benchmark runs, one line of it; two minutes of mixed load, memory flat", bench,
-         ("build", "postgres"), ("build",)),
     Part("tidy", "clang-tidy", tidy, ("build", "clang")),
     Part("lint", "arrows, banned functions, sizes, words, format, generated files", lint,
          (*BUILD, "clang")),
