@@ -439,17 +439,11 @@ const json_t *draft_tree(struct draft *d, const struct part *part)
     return t->tree;
 }
 
-static void free_arena(void *a)
-{
-    struct arena *mine = a;
-    arena_free(&mine);
-}
-
 /* For one schema at a time: with its names in full it may be much larger than its text. */
 static struct arena *schema_arena(struct draft *d)
 {
     if (!d->schema_arena)
-        d->schema_arena = arena_hold(d->arena, arena_new(), free_arena);
+        d->schema_arena = arena_within(d->arena);
     d->schema_text = NULL;
     arena_reset(d->schema_arena);
     return d->schema_arena;

@@ -143,12 +143,6 @@ static void keep_changes(struct arena *a, const struct caller *by, const struct 
     by->idem->answer = dump(a, all);
 }
 
-static void release(void *a)
-{
-    struct arena *mine = a;
-    arena_free(&mine);
-}
-
 bool ns_update(struct arena *a, struct catalog *c, const struct caller *by, struct str ns,
     const json_t *body, struct ns_changes *out, struct err *err)
 {
@@ -162,7 +156,7 @@ bool ns_update(struct arena *a, struct catalog *c, const struct caller *by, stru
     TRY(check_location(a, c, updates, "/updates", err));
     struct sql_change change = catalog__change(a, by, (struct str){0}, (struct str){0});
     /* A try may take many megabytes; what the last one made is told. */
-    struct arena *one = arena_hold(a, arena_new(), release);
+    struct arena *one = arena_within(a);
     for (unsigned round = 0; round < ROUNDS_MAX; round++) {
         struct sql_ns *row;
         arena_reset(one);

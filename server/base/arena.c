@@ -237,6 +237,17 @@ void *arena_hold(struct arena *a, void *obj, void (*release)(void *obj))
     return obj;
 }
 
+static void free_within(void *obj)
+{
+    struct arena *a = obj;
+    arena_free(&a);
+}
+
+struct arena *arena_within(struct arena *a)
+{
+    return arena_hold(a, arena_new(), free_within);
+}
+
 size_t arena_used(const struct arena *a)
 {
     return a->used;

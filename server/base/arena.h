@@ -41,6 +41,8 @@ struct str arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 /* `release(obj)` runs when the arena is reset or freed. Returns obj, now borrowed.
  * NULL is returned as it is, and never released. */
 void *arena_hold(struct arena *a, void *obj, void (*release)(void *obj));
+/* An arena of its own, for what is reset more often; freed when a is reset or freed. */
+struct arena *arena_within(struct arena *a);
 
 /* Bytes handed out since the last reset, and the number of allocations (for budgets). */
 size_t arena_used(const struct arena *a);

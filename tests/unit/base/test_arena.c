@@ -179,6 +179,21 @@ START_TEST(test_arena_hold__a_release_may_hold_more)
 }
 END_TEST
 
+START_TEST(test_arena_within__goes_with_the_other)
+{
+    char list[8] = "";
+    struct note one = {list, '1'}, two = {list, '2'};
+    AUTO(arena_free) struct arena *a = arena_new();
+    struct arena *within = arena_within(a);
+    arena_hold(within, &one, release_note);
+    arena_reset(within);
+    ck_assert_str_eq(list, "1");
+    arena_hold(within, &two, release_note);
+    arena_reset(a);
+    ck_assert_str_eq(list, "12");
+}
+END_TEST
+
 START_TEST(test_take__the_variable_is_null_afterwards)
 {
     char *p = xstrdup("text"), *q = TAKE(p);
@@ -239,6 +254,7 @@ int main(void)
     tcase_add_test(cases, test_arena_printf__short_and_long);
     tcase_add_test(cases, test_arena_hold__releases_run_once_newest_first);
     tcase_add_test(cases, test_arena_hold__a_release_may_hold_more);
+    tcase_add_test(cases, test_arena_within__goes_with_the_other);
     tcase_add_test(cases, test_take__the_variable_is_null_afterwards);
     tcase_add_test(cases, test_xmalloc__counts_and_accepts_zero);
     suite_add_tcase(suite, cases);
