@@ -241,9 +241,8 @@ static bool fits(struct http *h, struct call *c, size_t n)
         return err_set(&c->err, ERR_TOO_LARGE,
             "Request body is too large: at most %zu bytes are accepted here", c->body_limit);
     }
-    bool refuse = c->op && c->op->mutates && !repeat_keyed(c); /* as stage.c has it */
     return h->body_bytes + n <= h->body_bytes_max + c->body_held ||
-           err_set(&c->err, refuse ? ERR_BUSY : ERR_UNAVAILABLE,
+           err_set(&c->err, repeat_refusable(c) ? ERR_BUSY : ERR_UNAVAILABLE,
                "Too many large requests are being received, try again");
 }
 

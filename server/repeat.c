@@ -64,6 +64,11 @@ bool repeat_keyed(const struct call *c)
            !is_staged(c);
 }
 
+bool repeat_refusable(const struct call *c)
+{
+    return c->op && c->op->mutates && !repeat_keyed(c);
+}
+
 static bool replay_success(struct call *c, const struct sql_answer *kept)
 {
     for (size_t i = 0; i < ARRAY_LEN(replays); i++)

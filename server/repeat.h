@@ -13,6 +13,8 @@ struct sql_answer;
 
 /* Does the call's key count: does the operation change something, and are keys served? */
 bool repeat_keyed(const struct call *c);
+/* A change that no earlier copy of the request can have made: one that is refused was not done. */
+bool repeat_refusable(const struct call *c);
 /* Runs the operation's handler, or gives the answer that was kept. False: c->err, to be rendered.
  */
 MUST bool repeat_run(struct call *c);

@@ -251,7 +251,7 @@ static struct str all_of(const struct call *c)
  * earlier copy of the request may have done it. */
 static bool not_begun(struct call *c)
 {
-    if (c->err.kind != ERR_INTERNAL || !c->op->mutates || repeat_keyed(c))
+    if (c->err.kind != ERR_INTERNAL || !repeat_refusable(c))
         return false;
     c->detail = all_of(c);
     return err_set(&c->err, ERR_BAD_REQUEST,
@@ -286,13 +286,11 @@ void stage_slow(struct call *c)
  * request may have done it: 503, which is no refusal. */
 static enum err_kind settled(const struct call *c)
 {
-    bool mutates = c->op && c->op->mutates && !repeat_keyed(c);
-
     switch ((int)c->err.kind) {
     case ERR_UNAVAILABLE:
     case ERR_BUSY:
     case ERR_DB_RETRY:
-        return mutates ? ERR_BUSY : ERR_UNAVAILABLE;
+        return repeat_refusable(c) ? ERR_BUSY : ERR_UNAVAILABLE;
     case ERR_OUTCOME_UNKNOWN:
         return c->op && c->op->mutates ? ERR_COMMIT_UNKNOWN : ERR_UNAVAILABLE;
     default:
