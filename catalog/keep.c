@@ -59,21 +59,28 @@ bool keep_object(struct arena *a, struct catalog *c, const struct sql_answer *ke
 /* -- Upkeep -------------------------------------------------------------------------------------
  */
 
-static bool prune_answers(struct catalog *c, struct err *err)
+enum kept { KEPT_ANSWERS, KEPT_CHANGES, KEPT_LEASES, KEPT_COUNT };
+
+static bool prune_step(
+    struct catalog *c, enum kept what, int64_t change_ms, size_t *n, struct err *err)
 {
-    size_t n = STEP_ROWS;
-    for (unsigned i = 0; i < STEPS_MAX && n >= STEP_ROWS; i++) {
-        TRY(sql_idem_prune(c->sql, c->warehouse.id, STEP_ROWS, &n, err));
-        metric_add(METRIC_pruned_rows_total, n);
+    int64_t warehouse = c->warehouse.id;
+    switch (what) {
+    case KEPT_ANSWERS:
+        return sql_idem_prune(c->sql, warehouse, STEP_ROWS, n, err);
+    case KEPT_CHANGES:
+        return sql_change_prune(c->sql, warehouse, change_ms, STEP_ROWS, n, err);
+    case KEPT_LEASES:
+    default:
+        return sql_lease_prune(c->sql, warehouse, STEP_ROWS, n, err);
     }
-    return true;
 }
 
-static bool prune_changes(struct catalog *c, int64_t keep_ms, struct err *err)
+static bool prune(struct catalog *c, enum kept what, int64_t change_ms, struct err *err)
 {
     size_t n = STEP_ROWS;
     for (unsigned i = 0; i < STEPS_MAX && n >= STEP_ROWS; i++) {
-        TRY(sql_change_prune(c->sql, c->warehouse.id, keep_ms, STEP_ROWS, &n, err));
+        TRY(prune_step(c, what, change_ms, &n, err));
         metric_add(METRIC_pruned_rows_total, n);
     }
     return true;
@@ -85,8 +92,7 @@ bool keep_prune(struct catalog *c, struct str holder, int64_t change_ms, struct 
     TRY(sql_lease_take(c->sql, c->warehouse.id, STR("prune"), holder, LEASE_MS, &taken, err));
     if (!taken)
         return true;
-    TRY(prune_answers(c, err));
-    TRY(prune_changes(c, change_ms, err));
-    TRY(sql_lease_prune(c->sql, c->warehouse.id, err));
+    for (int what = 0; what < KEPT_COUNT; what++)
+        TRY(prune(c, (enum kept)what, change_ms, err));
     return sql_lease_give(c->sql, c->warehouse.id, STR("prune"), holder, err);
 }

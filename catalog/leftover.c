@@ -263,11 +263,11 @@ static size_t delete_unnamed(struct batch *b, const struct str *uris, size_t n)
         !sql_pointed_at(c->sql, uris, n, pointed, b->err))
         return all_stay(b);
     for (size_t i = 0; i < n; i++) {
-        struct err ignored = {0};
+        struct err ignored;
         if (!pointed[i])
             deleted += delete_one(c, uris[i], until_us) ? 1 : 0;
-        else if (!sql_lease_give(c->sql, c->warehouse.id, leases[i], holder, &ignored))
-            err_clear(&ignored);
+        else
+            (void)!sql_lease_give(c->sql, c->warehouse.id, leases[i], holder, &ignored);
     }
     return deleted;
 }

@@ -28,16 +28,26 @@ struct taking {
     int64_t for_ms;
 };
 
+bool unit_lease(struct unit *u, struct str name, struct str holder, int64_t for_ms, bool *taken,
+    struct err *err)
+{
+    const struct param p[] = {
+        number_param(u->warehouse), text_param(name), text_param(holder), number_param(for_ms)};
+    struct rows rows;
+
+    TRY(unit_exec(u, STMT_LEASE_TAKE, p, &rows, err));
+    *taken = rows.n == 1;
+    return true;
+}
+
 static bool take_all(struct unit *u, void *work, struct err *err)
 {
     const struct taking *w = work;
-    struct rows rows;
+    bool taken;
 
     for (size_t i = 0; i < w->n; i++) {
-        const struct param p[] = {number_param(u->warehouse), text_param(w->names[i]),
-            text_param(w->holder), number_param(w->for_ms)};
-        TRY(unit_exec(u, STMT_LEASE_TAKE, p, &rows, err));
-        if (rows.n == 0)
+        TRY(unit_lease(u, w->names[i], w->holder, w->for_ms, &taken, err));
+        if (!taken)
             return err_set(err, ERR_DB_RETRY, "Somebody else has a lease");
     }
     return true;
@@ -53,9 +63,9 @@ bool sql_lease_take_all(struct sql *s, int64_t warehouse, const struct str *name
     return sql__unit(&u, take_all, &w, err);
 }
 
-bool sql_lease_prune(struct sql *s, int64_t warehouse, struct err *err)
+bool sql_lease_prune(struct sql *s, int64_t warehouse, size_t limit, size_t *n, struct err *err)
 {
-    const struct param p[] = {number_param(warehouse)};
+    const struct param p[] = {number_param(warehouse), number_param((int64_t)limit)};
 
-    return sql__change(s, STMT_LEASE_PRUNE, p, NULL, err);
+    return sql__change(s, STMT_LEASE_PRUNE, p, n, err);
 }

@@ -27,7 +27,8 @@ MUST bool sql_idem_prune(
 MUST bool sql_change_prune(
     struct sql *s, int64_t warehouse, int64_t keep_ms, size_t limit, size_t *n, struct err *err);
 /* Leases whose time is over. */
-MUST bool sql_lease_prune(struct sql *s, int64_t warehouse, struct err *err);
+MUST bool sql_lease_prune(
+    struct sql *s, int64_t warehouse, size_t limit, size_t *n, struct err *err);
 /* Takes or prolongs the right to do a job, by the database's clock. *taken false: another holder
  * has it. */
 MUST bool sql_lease_take(struct sql *s, int64_t warehouse, struct str name, struct str holder,

@@ -137,6 +137,9 @@ MUST bool sql__unit(struct unit *u, unit_fn fn, void *work, struct err *err);
 /* A statement of the unit. */
 MUST bool unit_exec(
     struct unit *u, enum stmt stmt, const struct param *params, struct rows *out, struct err *err);
+/* lease.c: takes or prolongs one; *taken false: another holder has it. */
+MUST bool unit_lease(struct unit *u, struct str name, struct str holder, int64_t for_ms,
+    bool *taken, struct err *err);
 
 struct claim {
     const struct sql_change *by;

@@ -570,8 +570,12 @@ RETURNING until_ms AS until
 -- name: lease_give (warehouse, name, holder) -> name
 DELETE FROM lease WHERE warehouse_id = $1 AND name = $2 AND holder = $3 RETURNING name
 
--- name: lease_prune (warehouse)
-DELETE FROM lease WHERE warehouse_id = $1 AND until_ms <= now_ms()
+-- The outer condition is for one that is taken anew meanwhile.
+-- name: lease_prune (warehouse, limit) -> name
+DELETE FROM lease
+WHERE warehouse_id = $1 AND until_ms <= now_ms() AND name IN (
+    SELECT name FROM lease WHERE warehouse_id = $1 AND until_ms <= now_ms() LIMIT $2)
+RETURNING name
 
 -- --- purges -------------------------------------------------------------------------------------
 

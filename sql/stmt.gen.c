@@ -52,6 +52,7 @@ static const char *const idem_put_columns[] = {"key"};
 static const char *const idem_prune_columns[] = {"key"};
 static const char *const lease_take_columns[] = {"until"};
 static const char *const lease_give_columns[] = {"name"};
+static const char *const lease_prune_columns[] = {"name"};
 static const char *const mark_page_columns[] = {"id", "location", "metadata_location", "at"};
 static const char *const mark_delete_columns[] = {"id"};
 static const char *const location_live_columns[] = {"path"};
@@ -1070,11 +1071,18 @@ const struct stmt_info stmt_info[STMT_COUNT] = {
     [STMT_LEASE_PRUNE] = {
         .name = "lease_prune",
         .text[ENGINE_PG] =
-            "DELETE FROM lease WHERE warehouse_id = $1 AND until_ms <= CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT)",
+            "DELETE FROM lease\n"
+            "WHERE warehouse_id = $1 AND until_ms <= CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) AND name IN (\n"
+            "    SELECT name FROM lease WHERE warehouse_id = $1 AND until_ms <= CAST(date_part('epoch', statement_timestamp()) * 1000 AS BIGINT) LIMIT $2)\n"
+            "RETURNING name",
         .text[ENGINE_LITE] =
-            "DELETE FROM lease WHERE warehouse_id = $1 AND until_ms <= now_ms()",
-        .params = 1,
-        .columns = 0,
+            "DELETE FROM lease\n"
+            "WHERE warehouse_id = $1 AND until_ms <= now_ms() AND name IN (\n"
+            "    SELECT name FROM lease WHERE warehouse_id = $1 AND until_ms <= now_ms() LIMIT $2)\n"
+            "RETURNING name",
+        .params = 2,
+        .columns = 1,
+        .column_names = lease_prune_columns,
     },
     [STMT_MARK_PAGE] = {
         .name = "mark_page",

@@ -67,7 +67,7 @@ enum stmt {
     STMT_IDEM_PRUNE, /* warehouse, limit */
     STMT_LEASE_TAKE, /* warehouse, name, holder, for_ms */
     STMT_LEASE_GIVE, /* warehouse, name, holder */
-    STMT_LEASE_PRUNE, /* warehouse */
+    STMT_LEASE_PRUNE, /* warehouse, limit */
     STMT_MARK_PAGE, /* warehouse, after_ms, after, limit */
     STMT_MARK_DELETE, /* warehouse, id */
     STMT_LOCATION_LIVE, /* authority, path, low, high */
@@ -150,6 +150,7 @@ enum { IDEM_PUT_KEY };
 enum { IDEM_PRUNE_KEY };
 enum { LEASE_TAKE_UNTIL };
 enum { LEASE_GIVE_NAME };
+enum { LEASE_PRUNE_NAME };
 enum { MARK_PAGE_ID, MARK_PAGE_LOCATION, MARK_PAGE_METADATA_LOCATION, MARK_PAGE_AT };
 enum { MARK_DELETE_ID };
 enum { LOCATION_LIVE_PATH };

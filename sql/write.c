@@ -60,14 +60,12 @@ static bool note_folders(
 /* Who wants to take the lease waits for the end of the transaction; this one is over at once. */
 static bool need_lease(struct unit *u, struct insertion *w, struct err *err)
 {
-    const struct param p[] = {number_param(u->warehouse), text_param(w->o->lease),
-        text_param(STR("insert")), number_param(0)};
-    struct rows rows;
+    bool taken;
 
     if (!w->o->lease.p)
         return true;
-    TRY(unit_exec(u, STMT_LEASE_TAKE, p, &rows, err));
-    return rows.n == 1 || refuse(u, w, SQL_LEASE_HELD);
+    TRY(unit_lease(u, w->o->lease, STR("insert"), 0, &taken, err));
+    return taken || refuse(u, w, SQL_LEASE_HELD);
 }
 
 static bool occupy(struct unit *u, struct insertion *w, int64_t id, struct err *err)

@@ -39,7 +39,7 @@ struct buf;
     X(commits_lost_total, COUNTER, "Swaps lost to another writer, then tried again.")              \
     X(commits_unknown_total, COUNTER, "Commits whose outcome could not be learned.")               \
     X(idempotency_replays_total, COUNTER, "Requests answered as an earlier one with their key.")   \
-    X(pruned_rows_total, COUNTER, "Kept answers and changes that upkeep deleted.")                 \
+    X(pruned_rows_total, COUNTER, "Kept answers, changes and leases upkeep deleted.")                 \
     X(json_parses_total, COUNTER, "Texts parsed into a tree.")                                     \
     X(json_scans_total, COUNTER, "Metadata documents scanned.")                                    \
     X(json_dumps_total, COUNTER, "Fragments written from a tree.")                                 \

@@ -174,7 +174,7 @@ def samples(full):
         "change_insert": (w, "token-new", some, "swap", "/m", "d", "", "r", 1), "change_get": (w, tokens[5]),
         "change_by_digest": (w, digest), "change_detach": (w, some, "l"), "change_prune": (w, 1, 10),
         "idem_get": (w, "", "key-7"), "idem_put": (w, "", "key-new", "d", some, 200, "m", 1000), "idem_prune": (w, 10),
-        "lease_take": (-7, "x", "h", 1000), "lease_give": (-7, "x", "h"), "lease_prune": (-7,),
+        "lease_take": (-7, "x", "h", 1000), "lease_give": (-7, "x", "h"), "lease_prune": (-7, 10),
         "mark_page": (w, 0, 0, 10), "mark_page, late": (w, 4500, 0, 10), "mark_delete": (w, -100007),
         "location_live": ("file:", *near), "object_beneath": ("%/w%/none/%", 0, 0, 1),
         "secret_get": (-7, "x"), "secret_put": (-7, "x", "t"), "secret_swap": (-7, "x", "s", "t"),

@@ -496,11 +496,13 @@ START_TEST(test_lease__an_insert_needs_it_free)
 {
     const struct str names[] = {STR("job"), STR("other"), STR("other")};
     struct fixture f;
+    size_t pruned;
 
     start(&f, _i);
     for (int i = 0; i < 2; i++)
         ck_ok(&f, sql_lease_take_all(f.s, f.warehouse, names, 3, STR("a"), LONG_MS, &f.err));
-    ck_ok(&f, sql_lease_prune(f.s, f.warehouse, &f.err)); /* their time is not over */
+    ck_ok(&f, sql_lease_prune(f.s, f.warehouse, 10, &pruned, &f.err));
+    ck_assert_uint_eq(pruned, 0); /* their time is not over */
     struct str was = object(&f, "n", "t")->metadata_location;
     ck_assert_int_eq(insert_needing(&f, "new", "job"), SQL_LEASE_HELD);
     ck_assert_int_eq(replace_needing(&f, "new", "job"), SQL_LEASE_HELD);
