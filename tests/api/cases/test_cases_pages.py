@@ -1,11 +1,9 @@
 """Reported cases B130 to B139: the metadata log, pages of lists, entity tags."""
 
-import time
-
 import pytest
 from test_drop_rename_register import document, put
 
-from firn_client import SLOWNESS, in_parallel, ns_path, set_properties, set_ref, simple
+from firn_client import eventually, in_parallel, ns_path, set_properties, set_ref, simple
 
 LIMIT = "write.metadata.previous-versions-max"
 DELETE = "write.metadata.delete-after-commit.enabled"
@@ -16,10 +14,7 @@ def files_of(api, table):
 
 
 def wait_for_files(api, table, wanted):
-    deadline = time.monotonic() + 60 * SLOWNESS
-    while sorted(files_of(api, table)) != sorted(wanted) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert sorted(files_of(api, table)) == sorted(wanted)
+    eventually(lambda: sorted(files_of(api, table)) == sorted(wanted))
 
 
 # --- the metadata log -------------------------------------------------------------------

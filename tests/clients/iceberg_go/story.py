@@ -6,12 +6,11 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1] / "lib"), str(HERE.parent)]
 
-from firn_client import Api, table_path, view_path  # noqa: E402
+from firn_client import Api, eventually, table_path, view_path  # noqa: E402
 from firn_server import Server  # noqa: E402
 from steps import step, tell  # noqa: E402
 
@@ -114,10 +113,7 @@ def moves(s):
     assert [*INNER, "a b+c"] in got["listed"] and [*INNER, "events"] in got["listed"], got["listed"]
     for ns, name in (("db", "old name"), (INNER, "a b+c"), ("db", "back")):
         s.api.get(table_path(ns, name)).fails(404, "NoSuchTableException")
-    deadline = time.monotonic() + 90
-    while s.firn.store.list(got["location"]):
-        assert time.monotonic() < deadline, "the purge leaves files"
-        time.sleep(0.1)
+    eventually(lambda: not s.firn.store.list(got["location"]), 90)
 
 
 @step()
